@@ -1,0 +1,86 @@
+//! What can be wrong with a task's parameters: one variant a rule, naming the values that break it.
+
+use std::fmt::Debug;
+
+use thiserror::Error;
+
+/// Parameters that no sample can be made from, or that would need absurd amounts of memory.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum TaskError {
+    /// A single value outside its bounds.
+    #[error("{key} = {value} is out of range: it must lie in {low}..={high}")]
+    OutOfRange {
+        /// The field.
+        key: &'static str,
+        /// Its value, as text, since fields differ in type.
+        value: String,
+        /// The smallest value allowed.
+        low: String,
+        /// The largest value allowed.
+        high: String,
+    },
+    /// `registers`: the table has an entry for every state of the registers.
+    #[error(
+        "registers = {registers} and values = {values} need a table of values^registers entries: at most {limit} are allowed"
+    )]
+    TableTooLarge {
+        /// Number of registers.
+        registers: usize,
+        /// Number of values a register can hold.
+        values: usize,
+        /// The most entries allowed.
+        limit: usize,
+    },
+    /// `registers`: no position could ever be scored.
+    #[error("seq_len = {seq_len} is too short to write registers = {registers} registers: no position would be scored")]
+    TooShortToScore {
+        /// Sequence length.
+        seq_len: usize,
+        /// Number of registers.
+        registers: usize,
+    },
+    /// `mqar`: pairs and query slots take two positions each.
+    #[error("seq_len = {seq_len} is odd: mqar needs an even one, since pairs and query slots take two positions each")]
+    OddLength {
+        /// Sequence length.
+        seq_len: usize,
+    },
+    /// `mqar`: Zoology's generator asks for a vocabulary larger than the sequence.
+    #[error("vocab = {vocab} must be greater than seq_len = {seq_len}")]
+    VocabTooSmall {
+        /// Vocabulary size.
+        vocab: usize,
+        /// Sequence length.
+        seq_len: usize,
+    },
+    /// `mqar`: the pairs and their query slots do not fit into the sequence.
+    #[error("pairs = {pairs} do not fit into seq_len = {seq_len}: 4 * pairs must be at most seq_len")]
+    TooManyPairs {
+        /// Key-value pairs.
+        pairs: usize,
+        /// Sequence length.
+        seq_len: usize,
+    },
+}
+
+impl TaskError {
+    /// The field to point at, as written in a config's `[task]` section, e.g. `"seq_len"`.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::OutOfRange { key, .. } => key,
+            Self::TableTooLarge { .. } => "registers",
+            Self::TooShortToScore { .. } | Self::OddLength { .. } => "seq_len",
+            Self::VocabTooSmall { .. } => "vocab",
+            Self::TooManyPairs { .. } => "pairs",
+        }
+    }
+}
+
+/// Checks that `value`, of the field `key`, lies in `low..=high`; NaN never does.
+pub(crate) fn in_range<T: PartialOrd + Debug>(key: &'static str, value: T, low: T, high: T) -> Result<(), TaskError> {
+    if low <= value && value <= high {
+        return Ok(());
+    }
+    let text = |number: T| format!("{number:?}"); // a large float in full would be hundreds of digits
+    Err(TaskError::OutOfRange { key, value: text(value), low: text(low), high: text(high) })
+}

@@ -1,0 +1,61 @@
+//! From (task, split, data seed, index) to samples and batches.
+
+use std::fmt;
+
+use crate::random::{Key, Stream, key};
+use crate::sample::{Batch, Sample, Split};
+use crate::tasks::{Draw, Task};
+
+/// A task prepared for one split and data seed: tables and weights are built once, each sample is then cheap.
+///
+/// Sample `index` is ChaCha8 stream `index` under the BLAKE3 key of (generator version, task parameters, split, data
+/// seed): a pure function, so it is the same alone, in any batch, in any order and on any thread.
+#[derive(Clone)]
+pub struct Generator {
+    key: Key,
+    draw: Draw,
+    seq_len: usize,
+}
+
+impl Generator {
+    /// Prepares `task` for `split`; take `data_seed` from [`Split::data_seed`].
+    ///
+    /// # Panics
+    /// May panic, or never return a sample, if [`Task::check`] would refuse the task.
+    pub fn new(task: &Task, split: Split, data_seed: u64) -> Self {
+        let key = key(&["samples", &task.canonical(), split.name(), &data_seed.to_string()]);
+        Self { key, draw: task.prepare(), seq_len: task.seq_len() }
+    }
+
+    /// Sample `index`, of length `seq_len`.
+    pub fn sample(&self, index: u64) -> Sample {
+        (self.draw)(&mut Stream::new(self.key, index))
+    }
+
+    /// The samples `indices`, in that order; B = `indices.len()`.
+    pub fn batch(&self, indices: &[u64]) -> Batch {
+        let (batch, len) = (indices.len(), self.seq_len);
+        let mut tokens = Vec::with_capacity(batch * len);
+        let mut targets = Vec::with_capacity(batch * len);
+        for &index in indices {
+            let sample = self.sample(index);
+            tokens.extend(sample.tokens.iter().map(|&token| token as i32));
+            targets.extend_from_slice(&sample.targets);
+        }
+        Batch { batch, len, tokens, targets }
+    }
+}
+
+impl fmt::Debug for Generator {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Generator").field("seq_len", &self.seq_len).finish_non_exhaustive()
+    }
+}
+
+/// The samples `indices` of a task's split as one batch; for more than one batch keep a [`Generator`].
+///
+/// # Panics
+/// As [`Generator::new`].
+pub fn batch(task: &Task, split: Split, data_seed: u64, indices: &[u64]) -> Batch {
+    Generator::new(task, split, data_seed).batch(indices)
+}

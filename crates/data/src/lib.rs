@@ -1,0 +1,42 @@
+//! Tasks: pure functions from (task, split, data seed, index) to samples, and batches of them on the host.
+//!
+//! ```
+//! use headcount_data::{Generator, IGNORE, Registers, Split, Task};
+//!
+//! let task = Task::Registers(Registers::default());
+//! task.check()?;
+//! let generator = Generator::new(&task, Split::Train, Split::Train.data_seed(7));
+//! let batch = generator.batch(&[0, 1, 2]);
+//! assert_eq!((batch.batch, batch.len), (3, task.seq_len()));
+//! assert_eq!(batch.scored(), batch.targets.iter().filter(|&&target| target != IGNORE).count());
+//! # Ok::<(), headcount_data::TaskError>(())
+//! ```
+//!
+//! - a task's definition: [`tasks`], one file each; [`Task`] holds any of them
+//! - a sample alone or a batch: [`Generator`] (or [`Task::sample`] and [`batch()`])
+//! - which samples a step holds: [`Sets`], [`TrainingOrder`]
+//! - proof that two runs saw the same data: [`fingerprint()`]
+//!
+//! Shapes use one legend: B batch, L length.
+
+#![warn(missing_docs)]
+
+mod error;
+mod fingerprint;
+mod generator;
+mod order;
+mod random;
+mod sample;
+pub mod tasks;
+mod urn;
+
+pub use error::TaskError;
+pub use fingerprint::fingerprint;
+pub use generator::{Generator, batch};
+pub use order::{Sets, TrainingOrder, steps_per_pass, train_indices};
+pub use sample::{Batch, IGNORE, Sample, Split};
+pub use tasks::{Fill, Mqar, Registers, Task};
+
+/// Version of every generator in this crate. It is part of every random key and of [`fingerprint()`]; raise it
+/// whenever the same parameters would give different samples.
+pub const GENERATOR_VERSION: u32 = 1;

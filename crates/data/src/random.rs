@@ -1,0 +1,106 @@
+//! Counter-based random numbers: any stream of a key can be read alone, so there is no generator state to save.
+
+use std::collections::HashSet;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::GENERATOR_VERSION;
+
+/// A ChaCha8 key.
+pub(crate) type Key = [u8; 32];
+
+/// The key for one purpose: BLAKE3 of the generator version and `parts`, each with its length in front, so that no two
+/// lists of parts run into the same bytes.
+pub(crate) fn key(parts: &[&str]) -> Key {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&GENERATOR_VERSION.to_le_bytes());
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// One stream of ChaCha8 numbers. The same key and number give the same stream on every machine.
+pub(crate) struct Stream(ChaCha8Rng);
+
+impl Stream {
+    /// Stream `number` of `key`, from its start.
+    pub fn new(key: Key, number: u64) -> Self {
+        let mut generator = ChaCha8Rng::from_seed(key);
+        generator.set_stream(number);
+        Self(generator)
+    }
+
+    /// A uniform integer in `0..bound`, without bias (Lemire, arXiv 1805.10941). `bound` must be positive.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        debug_assert!(bound > 0, "nothing lies below 0");
+        let mut product = u128::from(self.0.next_u64()) * u128::from(bound);
+        if (product as u64) < bound {
+            // 2^64 mod bound of the low halves are surplus; refusing them leaves equally many for every result.
+            let surplus = bound.wrapping_neg() % bound;
+            while (product as u64) < surplus {
+                product = u128::from(self.0.next_u64()) * u128::from(bound);
+            }
+        }
+        (product >> 64) as u64
+    }
+
+    /// `count` different integers in `0..bound`, every ordered choice equally likely. `count <= bound`; quick where
+    /// `count` is at most about half of `bound`, since repeats are drawn again.
+    pub fn distinct(&mut self, count: usize, bound: u64) -> Vec<u64> {
+        debug_assert!(count as u64 <= bound, "{count} different integers below {bound} do not exist");
+        let mut seen = HashSet::with_capacity(count);
+        let mut chosen = Vec::with_capacity(count);
+        while chosen.len() < count {
+            let candidate = self.below(bound);
+            if seen.insert(candidate) {
+                chosen.push(candidate);
+            }
+        }
+        chosen
+    }
+
+    /// Shuffles `items`, every order equally likely (Fisher-Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn below_is_uniform_where_plain_scaling_is_not() {
+        // With bound 3 * 2^62, scaling 64 bits without rejection gives one result in three twice as often.
+        let bound = 3 << 62;
+        let mut stream = Stream::new(key(&["below"]), 0);
+        let mut counts = [0u32; 3];
+        for _ in 0..30_000 {
+            counts[(stream.below(bound) % 3) as usize] += 1;
+        }
+        assert!(counts.iter().all(|count| count.abs_diff(10_000) < 400), "{counts:?}");
+    }
+
+    #[test]
+    fn keys_depend_on_where_parts_end() {
+        assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
+        assert_ne!(key(&["a"]), key(&["a", ""]));
+    }
+
+    #[test]
+    fn shuffle_gives_every_order_equally_often() {
+        let mut counts = std::collections::HashMap::new();
+        let key = key(&["shuffle"]);
+        for number in 0..12_000 {
+            let mut items = [0, 1, 2];
+            Stream::new(key, number).shuffle(&mut items);
+            *counts.entry(items).or_insert(0u32) += 1;
+        }
+        assert_eq!(counts.len(), 6);
+        assert!(counts.values().all(|count| count.abs_diff(2_000) < 200), "{counts:?}");
+    }
+}

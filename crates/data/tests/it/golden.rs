@@ -1,0 +1,68 @@
+//! Samples as they came out when `GENERATOR_VERSION` was last raised. If one of these tests fails, every run made
+//! before becomes incomparable: raise the version, or take the change back.
+
+use headcount_data::{GENERATOR_VERSION, Mqar, Registers, Sets, Split, Task, fingerprint, train_indices};
+
+#[test]
+fn generators_have_not_changed() {
+    assert_eq!(GENERATOR_VERSION, 1);
+    let small = Sets { train_examples: None, validation_examples: 10, test_examples: 10 };
+    let registers = Task::Registers(Registers::default());
+    let mqar = Task::Mqar(Mqar::default());
+    insta::assert_snapshot!(fingerprint(&registers, &small, 0), @"86799e82720b73e35f0dbad469b72214c267a378a6397766eaa01fa66796c6f4");
+    insta::assert_snapshot!(fingerprint(&mqar, &small, 0), @"f9617c4eeea2c325db2088a0ae407fb74479cd584bca15dd97782f63c620c6f2");
+}
+
+#[test]
+fn the_order_has_not_changed() {
+    let sets = Sets { train_examples: Some(10), ..Sets::default() };
+    assert_eq!(train_indices(&sets, 1, 3, 0, 1, 10), [0, 6, 1, 5, 9, 2, 4, 8, 7, 3]);
+}
+
+#[test]
+fn registers_can_be_followed() {
+    let task = Task::Registers(Registers { seq_len: 14, ..Registers::default() });
+    insta::assert_snapshot!(task.explain(&task.sample(Split::Train, 0, 0)), @r"
+    4 registers of 4 values: token = register * 4 + value; * = scored
+        t  token  writes     r0 r1 r2 r3   target
+        0      1  r0 = 1      1  -  -  -
+        1     14  r3 = 2      1  -  -  2
+        2      7  r1 = 3      1  3  -  2
+        3      8  r2 = 0      1  3  0  2   * 2
+        4     15  r3 = 3      1  3  0  3   * 3
+        5      7  r1 = 3      1  3  0  3   * 3
+        6      6  r1 = 2      1  2  0  3   * 3
+        7      0  r0 = 0      0  2  0  3   * 0
+        8     12  r3 = 0      0  2  0  0   * 7
+        9      2  r0 = 2      2  2  0  0   * 1
+       10     11  r2 = 3      2  2  3  0   * 7
+       11      0  r0 = 0      0  2  3  0   * 6
+       12     14  r3 = 2      0  2  3  2   * 5
+       13      5  r1 = 1      0  1  3  2   * 3
+    ");
+}
+
+#[test]
+fn mqar_can_be_followed() {
+    let task = Task::Mqar(Mqar { seq_len: 16, pairs: 3, ..Mqar::default() });
+    insta::assert_snapshot!(task.explain(&task.sample(Split::Train, 0, 0)), @r"
+    3 pairs; keys are 1 to 31, values 32 to 63; * = scored
+        t  token  what
+        0      7  key 7
+        1     39  value 39
+        2     28  key 28
+        3     53  value 53
+        4     18  key 18
+        5     33  value 33
+        6      7  query 7  * 39
+        7     10  fill
+        8     28  query 28  * 53
+        9     34  fill
+       10     42  fill
+       11     55  fill
+       12     18  query 18  * 33
+       13     60  fill
+       14     18  fill
+       15     58  fill
+    ");
+}

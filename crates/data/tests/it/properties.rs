@@ -1,0 +1,92 @@
+//! Whatever passes `check` can be drawn, explained and batched; whatever does not is refused without panic.
+
+use headcount_data::{Fill, Generator, IGNORE, Mqar, Registers, Split, Task};
+use proptest::prelude::*;
+
+/// Small numbers mostly, and the ones that break things.
+fn number() -> impl Strategy<Value = usize> {
+    prop_oneof![
+        6 => 0..40usize,
+        2 => 0..300usize,
+        1 => any::<usize>(),
+        1 => prop::sample::select(vec![65_536, 65_537, 1 << 20, (1 << 20) + 1, usize::MAX, usize::MAX / 4]),
+    ]
+}
+
+fn registers() -> impl Strategy<Value = Task> {
+    (number(), number(), number(), number(), any::<u64>()).prop_map(|(registers, values, seq_len, outputs, seed)| {
+        Task::Registers(Registers { registers, values, seq_len, outputs, table_seed: seed / 2 })
+    })
+}
+
+fn mqar() -> impl Strategy<Value = Task> {
+    let power = prop_oneof![8 => 0.001..10.0f64, 1 => any::<f64>()];
+    let fill = prop::sample::select(vec![Fill::Random, Fill::Zero]);
+    (number(), number(), number(), power, fill)
+        .prop_map(|(vocab, seq_len, pairs, power_a, fill)| Task::Mqar(Mqar { vocab, seq_len, pairs, power_a, fill }))
+}
+
+/// Parameters that mostly pass.
+fn possible_mqar() -> impl Strategy<Value = Task> {
+    (1..20usize, 0..60usize, 1..200usize, 0.001..10.0f64).prop_map(|(pairs, more, above, power_a)| {
+        let seq_len = 4 * pairs + 2 * more;
+        Task::Mqar(Mqar { vocab: seq_len + above, seq_len, pairs, power_a, fill: Fill::Random })
+    })
+}
+
+fn possible_registers() -> impl Strategy<Value = Task> {
+    (1..6usize, 2..8usize, 0..60usize, 2..40usize, 0..9u64).prop_map(
+        |(registers, values, more, outputs, table_seed)| {
+            Task::Registers(Registers { registers, values, seq_len: registers + more, outputs, table_seed })
+        },
+    )
+}
+
+fn holds_its_promises(task: &Task, split: Split, seed: u64, index: u64) {
+    let sample = Generator::new(task, split, seed).sample(index);
+    assert_eq!((sample.tokens.len(), sample.targets.len()), (task.seq_len(), task.seq_len()));
+    assert!(sample.tokens.iter().all(|&token| (token as usize) < task.vocab()));
+    let possible = |target: i32| target == IGNORE || usize::try_from(target).is_ok_and(|t| t < task.outputs());
+    assert!(sample.targets.iter().all(|&target| possible(target)));
+
+    let scored = sample.targets.iter().filter(|&&target| target != IGNORE).count();
+    let text = task.explain(&sample);
+    let lines: Vec<&str> = text.lines().skip(2).collect();
+    assert_eq!(lines.len(), task.seq_len(), "a line for each position");
+    assert_eq!(lines.iter().filter(|line| line.contains('*')).count(), scored);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_parameters_are_refused_or_work(task in prop_oneof![registers(), mqar()], seed: u64, index: u64) {
+        match task.check() {
+            Ok(()) => holds_its_promises(&task, Split::Train, seed, index),
+            Err(error) => {
+                prop_assert!(Task::keys(task.kind()).expect("a kind").contains(&error.key()), "{error}");
+                prop_assert!(error.to_string().len() < 200, "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn possible_parameters_pass_and_work(task in prop_oneof![possible_registers(), possible_mqar()], index: u64) {
+        prop_assert_eq!(task.check(), Ok(()));
+        holds_its_promises(&task, Split::Test, 0, index);
+    }
+}
+
+#[test]
+fn the_largest_parameters_work() {
+    let largest = [
+        Task::Registers(Registers { registers: 20, values: 2, seq_len: 65_536, outputs: 1 << 20, table_seed: 0 }),
+        Task::Registers(Registers { registers: 1, values: 1 << 20, seq_len: 65_536, outputs: 2, table_seed: 0 }),
+        Task::Mqar(Mqar { vocab: 65_537, seq_len: 65_536, pairs: 16_384, power_a: 10.0, fill: Fill::Random }),
+        Task::Mqar(Mqar { vocab: 1 << 20, seq_len: 65_536, pairs: 1, power_a: 1e-6, fill: Fill::Zero }),
+    ];
+    for task in largest {
+        assert_eq!(task.check(), Ok(()));
+        holds_its_promises(&task, Split::Validation, 0, u64::MAX);
+    }
+}

@@ -1,0 +1,112 @@
+//! A sample depends on task, split, seed and index, and on nothing else; the fingerprint tells any difference.
+
+use std::collections::HashSet;
+
+use headcount_data::{Batch, Fill, Generator, IGNORE, Mqar, Registers, Sets, Split, Task, batch, fingerprint};
+
+use crate::all_tasks;
+
+#[test]
+fn a_sample_is_the_same_alone_and_in_any_batch() {
+    for task in all_tasks() {
+        let generator = Generator::new(&task, Split::Train, 3);
+        let indices = [9, 0, u64::MAX, 9, 4];
+        let together = generator.batch(&indices);
+        assert_eq!((together.batch, together.len), (5, task.seq_len()));
+        assert_eq!(together, batch(&task, Split::Train, 3, &indices));
+        let reversed = generator.batch(&indices.iter().copied().rev().collect::<Vec<_>>());
+        for (row, &index) in indices.iter().enumerate() {
+            let alone = task.sample(Split::Train, 3, index);
+            assert_eq!(alone, generator.clone().sample(index));
+            for (batch, row) in [(&together, row), (&reversed, 4 - row)] {
+                let span = row * task.seq_len()..(row + 1) * task.seq_len();
+                assert!(batch.tokens[span.clone()].iter().zip(&alone.tokens).all(|(&a, &b)| a == b as i32));
+                assert_eq!(batch.targets[span], alone.targets);
+            }
+        }
+    }
+}
+
+/// huggingface/transformers#47394: no target comes from the next row. Rows end with a scored position, or not, as they
+/// do alone.
+#[test]
+fn transformers_47394_no_target_from_the_next_row() {
+    let task = Task::Registers(Registers::default());
+    let last_of_row = |indices: &[u64]| batch(&task, Split::Train, 0, indices).targets[31];
+    assert_ne!(last_of_row(&[0]), IGNORE);
+    for next in 1..50 {
+        assert_eq!(last_of_row(&[0, next]), last_of_row(&[0]));
+    }
+}
+
+#[test]
+fn seeds_splits_and_indices_give_other_samples() {
+    for task in all_tasks() {
+        let mut seen = HashSet::new();
+        for split in [Split::Train, Split::Validation, Split::Test] {
+            for seed in 0..5 {
+                for index in 0..20 {
+                    assert!(seen.insert(task.sample(split, seed, index).tokens), "{split} {seed} {index}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn only_training_data_follow_the_runs_seed() {
+    assert_eq!(Split::Train.data_seed(7), 7);
+    assert_eq!(Split::Validation.data_seed(7), 0);
+    assert_eq!(Split::Test.data_seed(7), 0);
+}
+
+#[test]
+fn scored_positions_are_flat_and_ascending() {
+    let batch = Batch { batch: 2, len: 3, tokens: vec![0; 6], targets: vec![IGNORE, 5, IGNORE, 0, IGNORE, 2] };
+    assert_eq!(batch.scored(), 3);
+    assert_eq!(batch.scored_positions(), (vec![1, 3, 5], vec![5, 0, 2]));
+
+    let empty = Generator::new(&all_tasks()[0], Split::Train, 0).batch(&[]);
+    assert_eq!((empty.batch, empty.len, empty.tokens.len(), empty.scored()), (0, 32, 0, 0));
+}
+
+#[test]
+fn the_fingerprint_changes_with_everything_that_changes_the_data() {
+    let sets = Sets { train_examples: None, validation_examples: 20, test_examples: 30 };
+    let registers = Registers::default();
+    let mqar = Mqar::default();
+    let tasks = [
+        Task::Registers(registers),
+        Task::Registers(Registers { registers: 3, ..registers }),
+        Task::Registers(Registers { values: 3, ..registers }),
+        Task::Registers(Registers { seq_len: 31, ..registers }),
+        Task::Registers(Registers { outputs: 7, ..registers }),
+        Task::Registers(Registers { table_seed: 1, ..registers }),
+        Task::Mqar(mqar),
+        Task::Mqar(Mqar { vocab: 65, ..mqar }),
+        Task::Mqar(Mqar { seq_len: 30, ..mqar }),
+        Task::Mqar(Mqar { pairs: 3, ..mqar }),
+        Task::Mqar(Mqar { power_a: 0.02, ..mqar }),
+        Task::Mqar(Mqar { fill: Fill::Zero, ..mqar }),
+    ];
+    let all_parameters: usize = all_tasks().iter().map(|task| task.parameters().len()).sum();
+    assert_eq!(tasks.len(), all_parameters + Task::kinds().len(), "one line a parameter, and one a task as it is");
+
+    let mut seen = HashSet::new();
+    for task in &tasks {
+        let print = fingerprint(task, &sets, 0);
+        assert_eq!(print, fingerprint(task, &sets, 0));
+        assert!(print.len() == 64 && print.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert!(seen.insert(print), "{task:?}");
+    }
+    let other_sets = [
+        Sets { train_examples: Some(10), ..sets },
+        Sets { train_examples: Some(1000), ..sets },
+        Sets { validation_examples: 21, ..sets },
+        Sets { test_examples: 31, ..sets },
+    ];
+    for other in &other_sets {
+        assert!(seen.insert(fingerprint(&tasks[0], other, 0)), "{other:?}");
+    }
+    assert!(seen.insert(fingerprint(&tasks[0], &sets, 1)), "the run's seed");
+}

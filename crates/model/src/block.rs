@@ -1,0 +1,105 @@
+//! One block: attention, then an MLP, each with its norm and residual where configured.
+
+use burn::module::Module;
+use burn::nn::{LayerNorm, Linear};
+use burn::tensor::{Tensor, activation::gelu};
+
+use crate::attention::{Attention, AttentionCall};
+use crate::config::{ModelConfig, Norm};
+use crate::decoder::Call;
+use crate::dropout::Place;
+use crate::mask::Prepared;
+use crate::weights::Weights;
+
+/// `D → F → D` with the exact (erf) GELU.
+#[derive(Module, Debug)]
+pub struct Mlp {
+    up: Linear,
+    down: Linear,
+}
+
+impl Mlp {
+    /// An MLP for `config` with initial weights under `path`.
+    pub fn new(config: &ModelConfig, path: &str, weights: &Weights) -> Self {
+        let (d, f) = (config.d_model, config.d_ff());
+        Self {
+            up: weights.linear(&format!("{path}.up"), d, f, true),
+            down: weights.residual_linear(&format!("{path}.down"), f, d, true),
+        }
+    }
+
+    /// `[B, L, D]` to `[B, L, D]`.
+    pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        self.down.forward(gelu(self.up.forward(x)))
+    }
+}
+
+/// A block of the stack: `x + attention(norm(x))`, then `x + mlp(norm(x))`.
+#[derive(Module, Debug)]
+pub struct Block {
+    norm1: Option<LayerNorm>,
+    attention: Attention,
+    norm2: Option<LayerNorm>,
+    mlp: Option<Mlp>,
+    residual: bool,
+    attention_dropout: f64,
+    residual_dropout: f64,
+}
+
+impl Block {
+    /// A block for `config` with initial weights under `path`.
+    pub fn new(config: &ModelConfig, path: &str, weights: &Weights) -> Self {
+        let norm = |wanted: bool| (wanted && config.norm == Norm::Pre).then(|| weights.norm(config.d_model));
+        Self {
+            norm1: norm(true),
+            attention: Attention::new(config, &format!("{path}.attention"), weights),
+            norm2: norm(config.mlp),
+            mlp: config.mlp.then(|| Mlp::new(config, &format!("{path}.mlp"), weights)),
+            residual: config.residual,
+            attention_dropout: config.attention_dropout,
+            residual_dropout: config.residual_dropout,
+        }
+    }
+
+    /// `x` `[B, L, D]` to the next block's input, and the maps `[B, H, L, L]` where asked for.
+    pub fn forward(
+        &self,
+        x: Tensor<3>,
+        mask: Option<&Prepared>,
+        layer: usize,
+        call: &Call,
+    ) -> (Tensor<3>, Option<Tensor<4>>) {
+        let attention = self.attention.forward(
+            normed(&self.norm1, x.clone()),
+            None,
+            AttentionCall {
+                mask,
+                dropout: call.dropout.map(|dropout| (dropout, self.attention_dropout, layer, Place::Attention)),
+                gates: call.gates.map(|gates| &gates[layer]),
+                maps: call.maps,
+            },
+        );
+        let mut x = self.add(x, attention.output, layer, Place::AttentionOutput, call);
+        if let Some(mlp) = &self.mlp {
+            let change = mlp.forward(normed(&self.norm2, x.clone()));
+            x = self.add(x, change, layer, Place::MlpOutput, call);
+        }
+        (x, attention.maps)
+    }
+
+    fn add(&self, x: Tensor<3>, change: Tensor<3>, layer: usize, place: Place, call: &Call) -> Tensor<3> {
+        let change = match call.dropout {
+            Some(dropout) => dropout.apply(change, self.residual_dropout, layer, place),
+            None => change,
+        };
+        if self.residual { x + change } else { change }
+    }
+}
+
+/// The norm of `x`, or `x` where there is none.
+pub(crate) fn normed<const N: usize>(norm: &Option<LayerNorm>, x: Tensor<N>) -> Tensor<N> {
+    match norm {
+        Some(norm) => norm.forward(x),
+        None => x,
+    }
+}

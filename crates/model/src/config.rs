@@ -1,0 +1,314 @@
+//! What a model is made of, as it stands in the `[model]` section of a config file.
+//!
+//! A [`ModelConfig`] holds what its user chooses; [`Dims`] holds what follows from the task. Both are checked by
+//! [`ModelConfig::check`] before anything is built, so building a model can't fail.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// How a position tells the model where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Positions {
+    /// Not at all: order is seen through the causal mask only.
+    None,
+    /// Fixed sines and cosines added to the token embedding (Vaswani 2017, section 3.5).
+    Sinusoidal,
+    /// A trained vector for each position, added to the token embedding.
+    Learned,
+    /// Queries and keys are rotated by an angle that grows with the position (Su 2021, RoFormer).
+    Rope,
+}
+
+/// The distribution of the initial weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Init {
+    /// PyTorch's defaults: embeddings N(0, 1), linear weights and biases uniform in ±1/sqrt(fan_in).
+    Torch,
+    /// GPT-2's: N(0, 0.02), zero biases, the two projections that end on the residual stream divided by
+    /// sqrt(2·layers).
+    Gpt2,
+}
+
+/// What happens to the heads' contexts before the output projection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Merge {
+    /// Laid side by side: `[B, L, H·K]` (Vaswani 2017, section 3.2.2).
+    Concat,
+    /// Averaged: `[B, L, K]`. A common mistake, kept as an arm that can be measured.
+    Mean,
+}
+
+/// Where layer norm stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Norm {
+    /// Before each sublayer, and once after the last block.
+    Pre,
+    /// Nowhere.
+    None,
+}
+
+/// The `[model]` section of a config file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelConfig {
+    /// Width of the residual stream.
+    pub d_model: usize,
+    /// Number of blocks.
+    pub layers: usize,
+    /// Query heads of each attention.
+    pub heads: usize,
+    /// Key/value heads (Ainslie 2023): `heads` (the default) is ordinary multi-head attention, 1 is multi-query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kv_heads: Option<usize>,
+    /// Width of one head; `d_model / heads` unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub d_head: Option<usize>,
+    /// Width of the MLP; `mlp_ratio · d_model` unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub d_ff: Option<usize>,
+    /// Width of the MLP in multiples of `d_model`.
+    pub mlp_ratio: usize,
+    /// Where the model learns the order of its inputs from.
+    pub positions: Positions,
+    /// A position reads itself and what is before it only.
+    pub causal: bool,
+    /// The distribution of the initial weights.
+    pub init: Init,
+    /// Biases on the query, value and output projections.
+    pub bias: bool,
+    /// A bias on the key projection. It adds the same number to every score of a row, which the softmax cancels: its
+    /// true gradient is zero.
+    pub key_bias: bool,
+    /// What happens to the heads' contexts before the output projection.
+    pub merge: Merge,
+    /// Where layer norm stands.
+    pub norm: Norm,
+    /// Sublayers add to their input rather than replace it.
+    pub residual: bool,
+    /// Each block has an MLP after its attention.
+    pub mlp: bool,
+    /// The output layer uses the token embedding's matrix.
+    pub tied: bool,
+    /// Dropout on the sum of token and position embedding.
+    pub embedding_dropout: f64,
+    /// Dropout on the attention weights, after the softmax.
+    pub attention_dropout: f64,
+    /// Dropout on what each sublayer adds to the residual stream.
+    pub residual_dropout: f64,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            d_model: 64,
+            layers: 1,
+            heads: 8,
+            kv_heads: None,
+            d_head: None,
+            d_ff: None,
+            mlp_ratio: 4,
+            positions: Positions::Learned,
+            causal: true,
+            init: Init::Torch,
+            bias: true,
+            key_bias: false,
+            merge: Merge::Concat,
+            norm: Norm::Pre,
+            residual: true,
+            mlp: true,
+            tied: false,
+            embedding_dropout: 0.0,
+            attention_dropout: 0.0,
+            residual_dropout: 0.0,
+        }
+    }
+}
+
+/// The sizes that a task gives to a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dims {
+    /// Number of different input tokens, V.
+    pub vocab: usize,
+    /// Number of different targets.
+    pub outputs: usize,
+    /// Longest input, L.
+    pub length: usize,
+}
+
+/// Why a model can't be built.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ModelError {
+    /// The usual split into heads needs a whole number of columns a head.
+    #[error("d_model = {d_model} can't be split into heads = {heads} of equal width: {d_model} / {heads} isn't whole")]
+    HeadsDoNotDivide { d_model: usize, heads: usize },
+    /// Every key/value head serves the same number of query heads.
+    #[error(
+        "kv_heads = {kv_heads} doesn't divide heads = {heads}: each key/value head serves heads / kv_heads query heads"
+    )]
+    KvHeadsDoNotDivide { heads: usize, kv_heads: usize },
+    /// A size is out of range.
+    #[error("{key} = {value} is out of range: {least} to {most}")]
+    OutOfRange { key: &'static str, value: usize, least: usize, most: usize },
+    /// The model would not fit into memory.
+    #[error("{key} = {value} gives a model of {parameters} parameters; at most {most} are allowed")]
+    TooLarge { key: &'static str, value: usize, parameters: u128, most: u128 },
+    /// A dropout is a probability below 1.
+    #[error("{key} = {value} is out of range: a dropout is at least 0 and less than 1")]
+    Dropout { key: &'static str, value: f64 },
+    /// Rotation acts on pairs of columns.
+    #[error("positions = \"rope\" needs an even d_head, but d_head = {d_head} (d_model = {d_model}, heads = {heads})")]
+    RopeOdd { d_head: usize, d_model: usize, heads: usize },
+    /// Sines and cosines come in pairs.
+    #[error("positions = \"sinusoidal\" needs an even d_model, but d_model = {d_model}")]
+    SinusoidalOdd { d_model: usize },
+    /// A tied output layer has the shape of the embedding.
+    #[error("tied = true needs as many outputs as tokens, but the task has vocab = {vocab} and outputs = {outputs}")]
+    TiedWidths { vocab: usize, outputs: usize },
+    /// N(0, 1) embeddings give logits of size sqrt(d_model) when they are used as output weights.
+    #[error("tied = true needs init = \"gpt2\": with init = \"torch\" the untrained logits have size sqrt(d_model)")]
+    TiedInit,
+}
+
+impl ModelError {
+    /// The key of `[model]` at fault.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::HeadsDoNotDivide { .. } => "heads",
+            Self::KvHeadsDoNotDivide { .. } => "kv_heads",
+            Self::OutOfRange { key, .. } | Self::TooLarge { key, .. } | Self::Dropout { key, .. } => key,
+            Self::RopeOdd { .. } | Self::SinusoidalOdd { .. } => "positions",
+            Self::TiedWidths { .. } | Self::TiedInit => "tied",
+        }
+    }
+}
+
+/// Most parameters a model may have: 4 GB of f32 weights.
+const MOST_PARAMETERS: u128 = 1 << 30;
+
+impl ModelConfig {
+    /// Width of one head, K.
+    pub fn d_head(&self) -> usize {
+        self.d_head.unwrap_or(self.d_model / self.heads)
+    }
+
+    /// Number of key/value heads.
+    pub fn kv_heads(&self) -> usize {
+        self.kv_heads.unwrap_or(self.heads)
+    }
+
+    /// Width of the MLP.
+    pub fn d_ff(&self) -> usize {
+        self.d_ff.unwrap_or(self.mlp_ratio * self.d_model)
+    }
+
+    /// Refuses what can't be built, naming the values at fault.
+    pub fn check(&self, dims: Dims) -> Result<(), ModelError> {
+        let range = |key, value, least, most| match value {
+            v if v < least || v > most => Err(ModelError::OutOfRange { key, value, least, most }),
+            _ => Ok(()),
+        };
+        range("d_model", self.d_model, 1, 1 << 16)?;
+        range("layers", self.layers, 0, 1024)?;
+        range("heads", self.heads, 1, 1 << 16)?;
+        range("kv_heads", self.kv_heads(), 1, 1 << 16)?;
+        range("mlp_ratio", self.mlp_ratio, 1, 1024)?;
+        range("d_ff", self.d_ff(), 1, 1 << 24)?;
+        if self.d_head.is_none() && !self.d_model.is_multiple_of(self.heads) {
+            return Err(ModelError::HeadsDoNotDivide { d_model: self.d_model, heads: self.heads });
+        }
+        range("d_head", self.d_head(), 1, 1 << 16)?;
+        if !self.heads.is_multiple_of(self.kv_heads()) {
+            return Err(ModelError::KvHeadsDoNotDivide { heads: self.heads, kv_heads: self.kv_heads() });
+        }
+        for (key, value) in [
+            ("embedding_dropout", self.embedding_dropout),
+            ("attention_dropout", self.attention_dropout),
+            ("residual_dropout", self.residual_dropout),
+        ] {
+            if !(0.0..1.0).contains(&value) {
+                return Err(ModelError::Dropout { key, value });
+            }
+        }
+        match self.positions {
+            Positions::Rope if !self.d_head().is_multiple_of(2) => {
+                let (d_head, d_model, heads) = (self.d_head(), self.d_model, self.heads);
+                return Err(ModelError::RopeOdd { d_head, d_model, heads });
+            }
+            Positions::Sinusoidal if !self.d_model.is_multiple_of(2) => {
+                return Err(ModelError::SinusoidalOdd { d_model: self.d_model });
+            }
+            _ => {}
+        }
+        if self.tied && dims.vocab != dims.outputs {
+            return Err(ModelError::TiedWidths { vocab: dims.vocab, outputs: dims.outputs });
+        }
+        if self.tied && self.init == Init::Torch {
+            return Err(ModelError::TiedInit);
+        }
+        let (d, h, kv, k) = (self.d_model as u128, self.heads as u128, self.kv_heads() as u128, self.d_head() as u128);
+        let block = d * k * (2 * h + 2 * kv) + if self.mlp { 2 * d * self.d_ff() as u128 } else { 0 };
+        let parameters = block * self.layers as u128 + d * (dims.vocab + dims.outputs + dims.length) as u128;
+        if parameters > MOST_PARAMETERS {
+            let (key, value) = ("d_model", self.d_model);
+            return Err(ModelError::TooLarge { key, value, parameters, most: MOST_PARAMETERS });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const DIMS: Dims = Dims { vocab: 16, outputs: 8, length: 32 };
+
+    #[test]
+    fn the_default_is_accepted() {
+        assert_eq!(ModelConfig::default().check(DIMS), Ok(()));
+    }
+
+    /// pytorch#28719: the error names both numbers.
+    #[test]
+    fn pytorch_28719_indivisible_width_names_both_numbers() {
+        let error = ModelConfig { d_model: 30, heads: 4, ..Default::default() }.check(DIMS).unwrap_err();
+        assert_eq!(error, ModelError::HeadsDoNotDivide { d_model: 30, heads: 4 });
+        let text = error.to_string();
+        assert!(text.contains("d_model = 30") && text.contains("heads = 4"), "{text}");
+    }
+
+    #[test]
+    fn impossible_values_name_their_key() {
+        let base = ModelConfig::default;
+        for (config, key) in [
+            (ModelConfig { heads: 0, ..base() }, "heads"),
+            (ModelConfig { d_model: 0, ..base() }, "d_model"),
+            (ModelConfig { heads: 8, kv_heads: Some(3), ..base() }, "kv_heads"),
+            (ModelConfig { kv_heads: Some(0), ..base() }, "kv_heads"),
+            (ModelConfig { attention_dropout: 1.0, ..base() }, "attention_dropout"),
+            (ModelConfig { residual_dropout: f64::NAN, ..base() }, "residual_dropout"),
+            (ModelConfig { heads: 64, positions: Positions::Rope, ..base() }, "positions"),
+            (ModelConfig { d_model: 3, heads: 1, positions: Positions::Sinusoidal, ..base() }, "positions"),
+            (ModelConfig { tied: true, init: Init::Gpt2, ..base() }, "tied"),
+            (ModelConfig { d_model: 1 << 16, layers: 1024, ..base() }, "d_model"),
+        ] {
+            assert_eq!(config.check(DIMS).unwrap_err().key(), key, "{config:?}");
+        }
+        let same = Dims { vocab: 8, ..DIMS };
+        assert_eq!(ModelConfig { tied: true, ..base() }.check(same), Err(ModelError::TiedInit));
+    }
+
+    proptest! {
+        /// Whatever the numbers: an answer, never a panic.
+        #[test]
+        fn check_never_panics(d_model: usize, layers: usize, heads: usize, kv in proptest::option::of(any::<usize>()),
+            d_head in proptest::option::of(any::<usize>()), mlp_ratio in 0usize..2000) {
+            let config = ModelConfig { d_model, layers, heads, kv_heads: kv, d_head, mlp_ratio, ..Default::default() };
+            let _ = config.check(DIMS);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a model costs, counted rather than measured.
+//!
+//! FLOPs are those of the matrix products: `2·m·n·k` each, attention over full `L×L` scores, logits where they are
+//! computed; a backward pass counts as two forward passes (Kaplan 2020, section 2.1).
+
+use crate::config::{Dims, Merge, ModelConfig, Norm, Positions};
+
+/// A number for each part of a model, in the order in which a sample meets them.
+pub type Parts = Vec<(&'static str, u64)>;
+
+/// Trainable parameters by part.
+pub fn parameters(config: &ModelConfig, dims: Dims) -> Parts {
+    let (d, layers) = (config.d_model as u64, config.layers as u64);
+    let (query, kv, merged) = widths(config);
+    let f = config.d_ff() as u64;
+    let bias = u64::from(config.bias);
+    let attention = d * query + 2 * d * kv + merged * d + bias * (query + kv + d) + u64::from(config.key_bias) * kv;
+    let mlp = if config.mlp { 2 * d * f + f + d } else { 0 };
+    let norms = match config.norm {
+        Norm::Pre => 2 * d * (layers * (1 + u64::from(config.mlp)) + 1),
+        Norm::None => 0,
+    };
+    let position = if config.positions == Positions::Learned { dims.length as u64 * d } else { 0 };
+    let logits = if config.tied { 0 } else { (d + 1) * dims.outputs as u64 };
+    vec![
+        ("token embedding", dims.vocab as u64 * d),
+        ("position embedding", position),
+        ("attention", layers * attention),
+        ("mlp", layers * mlp),
+        ("norms", norms),
+        ("logits", logits),
+    ]
+}
+
+/// FLOPs of one forward pass over `batch` inputs of full length, with logits at `scored` positions, by part.
+pub fn forward_flops(config: &ModelConfig, dims: Dims, batch: u64, scored: u64) -> Parts {
+    let (d, layers, l) = (config.d_model as u64, config.layers as u64, dims.length as u64);
+    let (query, kv, merged) = widths(config);
+    let tokens = batch * l;
+    let mlp = if config.mlp { 4 * tokens * d * config.d_ff() as u64 } else { 0 };
+    vec![
+        ("attention projections", layers * 2 * tokens * d * (query + 2 * kv + merged)),
+        ("attention scores", layers * 2 * tokens * l * query),
+        ("attention contexts", layers * 2 * tokens * l * query),
+        ("mlp", layers * mlp),
+        ("logits", 2 * scored * d * dims.outputs as u64),
+    ]
+}
+
+/// FLOPs of one training step: forward and backward.
+pub fn step_flops(config: &ModelConfig, dims: Dims, batch: u64, scored: u64) -> Parts {
+    forward_flops(config, dims, batch, scored).into_iter().map(|(part, flops)| (part, 3 * flops)).collect()
+}
+
+/// The sum over all parts.
+pub fn total(parts: &Parts) -> u64 {
+    parts.iter().map(|(_, number)| number).sum()
+}
+
+/// Columns of the query projection, of each of key and value, and rows of the output projection.
+fn widths(config: &ModelConfig) -> (u64, u64, u64) {
+    let k = config.d_head() as u64;
+    let query = config.heads as u64 * k;
+    let merged = match config.merge {
+        Merge::Concat => query,
+        Merge::Mean => k,
+    };
+    (query, config.kv_heads() as u64 * k, merged)
+}

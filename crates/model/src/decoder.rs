@@ -1,0 +1,138 @@
+//! A stack of blocks between an embedding and an output layer: a decoder where `causal`, an encoder where not.
+
+use burn::module::Module;
+use burn::nn::{Embedding, LayerNorm, Linear};
+use burn::tensor::{Device, Int, Tensor};
+
+use crate::block::{Block, normed};
+use crate::config::{Dims, ModelConfig, ModelError, Norm, Positions};
+use crate::dropout::{Dropout, Place};
+use crate::mask::{Mask, MaskError, Prepared};
+use crate::positions::sinusoidal;
+use crate::weights::Weights;
+
+/// Token and position embedding, blocks, final norm, output layer.
+///
+/// | parameter | shape |
+/// |---|---|
+/// | `token.weight` | `[V, D]` |
+/// | `position.weight` | `[length, D]`, with learned positions |
+/// | `blocks.i.norm1`, `blocks.i.norm2`, `norm` | `gamma`, `beta` `[D]` |
+/// | `blocks.i.attention` | see [`crate::Attention`] |
+/// | `blocks.i.mlp.up`, `blocks.i.mlp.down` | `[D, F]`, `[F, D]` |
+/// | `logits.weight` | `[D, outputs]`, unless tied |
+#[derive(Module, Debug)]
+pub struct Decoder {
+    token: Embedding,
+    position: Option<Embedding>,
+    blocks: Vec<Block>,
+    norm: Option<LayerNorm>,
+    logits: Option<Linear>,
+    causal: bool,
+    sinusoidal: bool,
+    embedding_dropout: f64,
+}
+
+/// What one forward pass takes besides its tokens, and what it shall give besides logits.
+#[derive(Clone, Copy, Default)]
+pub struct Call<'a> {
+    /// Flat positions (`b·L + t`) whose logits are wanted, `[N]`; all where None.
+    pub scored: Option<&'a Tensor<1, Int>>,
+    /// `[B, L]`, row-major: positions that hold padding.
+    pub padding: Option<&'a [bool]>,
+    /// Dropout of this step; None in evaluation.
+    pub dropout: Option<&'a Dropout>,
+    /// Factor on each head's context, one `[H]` a layer.
+    pub gates: Option<&'a [Tensor<1>]>,
+    /// Return the attention maps.
+    pub maps: bool,
+}
+
+/// What a forward pass gives.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// `[N, outputs]` at the scored positions, or `[B·L, outputs]` at all.
+    pub logits: Tensor<2>,
+    /// `[B, H, L, L]` for each layer, before dropout; empty unless asked for.
+    pub maps: Vec<Tensor<4>>,
+}
+
+impl Decoder {
+    /// A model for `config` and the task's `dims`, its weights drawn under `seed`.
+    ///
+    /// # Errors
+    /// What [`ModelConfig::check`] refuses.
+    pub fn new(config: &ModelConfig, dims: Dims, seed: u64, device: &Device) -> Result<Self, ModelError> {
+        config.check(dims)?;
+        let weights = Weights::new(config, seed, device);
+        let d = config.d_model;
+        Ok(Self {
+            token: weights.embedding("token", dims.vocab, d),
+            position: (config.positions == Positions::Learned).then(|| weights.embedding("position", dims.length, d)),
+            blocks: (0..config.layers).map(|i| Block::new(config, &format!("blocks.{i}"), &weights)).collect(),
+            norm: (config.norm == Norm::Pre).then(|| weights.norm(d)),
+            logits: (!config.tied).then(|| weights.linear("logits", d, dims.outputs, true)),
+            causal: config.causal,
+            sinusoidal: config.positions == Positions::Sinusoidal,
+            embedding_dropout: config.embedding_dropout,
+        })
+    }
+
+    /// `tokens` `[B, L]` to logits where they are wanted.
+    ///
+    /// # Errors
+    /// A padding that isn't `[B, L]`.
+    ///
+    /// # Panics
+    /// On an input longer than the learned positions.
+    pub fn forward(&self, tokens: Tensor<2, Int>, call: Call) -> Result<Output, MaskError> {
+        let [b, l] = tokens.dims();
+        let mask = self.mask(b, l, call.padding, &tokens.device())?;
+
+        let mut x = self.token.forward(tokens); // [B, L, D]
+        let d = x.dims()[2];
+        if let Some(position) = &self.position {
+            x = x + position.weight.val().narrow(0, 0, l).unsqueeze::<3>();
+        } else if self.sinusoidal {
+            x = x.clone() + sinusoidal(l, d, &x.device()).unsqueeze::<3>();
+        }
+        if let Some(dropout) = call.dropout {
+            x = dropout.apply(x, self.embedding_dropout, 0, Place::Embedding);
+        }
+
+        let mut maps = Vec::new();
+        for (layer, block) in self.blocks.iter().enumerate() {
+            let (next, map) = block.forward(x, mask.as_ref(), layer, &call);
+            x = next;
+            maps.extend(map);
+        }
+
+        let mut x = x.reshape([b * l, d]);
+        if let Some(scored) = call.scored {
+            x = x.select(0, scored.clone()); // [N, D]
+        }
+        let x = normed(&self.norm, x);
+        let logits = match &self.logits {
+            Some(logits) => logits.forward(x),
+            None => x.matmul(self.token.weight.val().transpose()),
+        };
+        Ok(Output { logits, maps })
+    }
+
+    fn mask(
+        &self,
+        batch: usize,
+        length: usize,
+        padding: Option<&[bool]>,
+        device: &Device,
+    ) -> Result<Option<Prepared>, MaskError> {
+        let causal = if self.causal { Mask::causal(length, length) } else { Mask::none() };
+        let mask = match padding {
+            Some(padding) => causal.union(&Mask::padding(batch, length, padding.to_vec())?)?,
+            None => causal,
+        };
+        // Every dimension that the mask leaves at 1 fits any number of heads.
+        let prepared = mask.prepare([batch, 1, length, length], device)?;
+        Ok(prepared.is_needed().then_some(prepared))
+    }
+}

@@ -1,0 +1,38 @@
+//! Attention, masks, positions, blocks and the decoder, as Burn modules that know nothing of training.
+//!
+//! One legend for every shape in this crate:
+//!
+//! | letter | meaning |
+//! |---|---|
+//! | B | batch |
+//! | L, Lq, Lk | length; query length, key length |
+//! | D | `d_model`, the width of the residual stream |
+//! | H, G | query heads, key/value heads |
+//! | K | `d_head`, the width of one head |
+//! | F | `d_ff`, the width of the MLP |
+//! | V | vocabulary |
+//! | N | scored positions of a batch |
+//!
+//! A mask has one meaning everywhere: `true` = this connection is forbidden.
+//! Linear layers compute `x · W + b` with `W` `[d_in, d_out]` (PyTorch stores the transpose).
+
+pub mod attention;
+pub mod block;
+pub mod config;
+pub mod cost;
+pub mod decoder;
+pub mod dropout;
+pub mod host;
+pub mod loss;
+pub mod mask;
+pub mod positions;
+pub mod tensors;
+pub mod weights;
+
+mod random;
+
+pub use attention::{Attention, AttentionOutput};
+pub use config::{Dims, Init, Merge, ModelConfig, ModelError, Norm, Positions};
+pub use decoder::{Call, Decoder, Output};
+pub use dropout::Dropout;
+pub use mask::{Mask, MaskError};

@@ -1,0 +1,198 @@
+//! More than 200 malformed configs: each gives one readable error.
+
+use super::*;
+use std::fs;
+
+/// A wrong config, and the key that its error must name.
+struct Malformed {
+    text: String,
+    key: Option<String>,
+}
+
+/// All keys of a task's config, as `(section, key, value)`.
+fn keys(text: &str) -> Vec<(String, String, String)> {
+    let mut section = String::new();
+    let mut keys = vec![];
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']').into();
+        } else if let Some((key, value)) = line.split_once(" = ") {
+            keys.push((section.clone(), key.into(), value.into()));
+        }
+    }
+    keys
+}
+
+/// The complete config with every optional key set.
+fn complete(kind: &str) -> String {
+    let text =
+        format!("[task]\nkind = \"{kind}\"\ntrain_examples = 100\n[model]\nkv_heads = 8\nd_head = 8\nd_ff = 256\n");
+    Config::parse(&text, "arm.toml").unwrap().to_toml()
+}
+
+fn replace(text: &str, section: &str, key: &str, with: impl Fn(&str) -> String) -> String {
+    let mut current = "";
+    let lines = text.lines().map(|line| {
+        if let Some(name) = line.strip_prefix('[') {
+            current = name.trim_end_matches(']');
+        }
+        match line.split_once(" = ") {
+            Some((found, _)) if current == section && found == key => with(line),
+            _ => line.to_string(),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn malformed(kind: &str) -> Vec<Malformed> {
+    let text = complete(kind);
+    let mut all = vec![];
+    for (section, key, value) in keys(&text) {
+        let full = if section.is_empty() { key.clone() } else { format!("{section}.{key}") };
+        let mut change = |with: &dyn Fn(&str) -> String, key: &str| {
+            all.push(Malformed { text: replace(&text, &section, &full_key(&full), with), key: Some(key.into()) });
+        };
+        // Typos: a letter doubled, one lost, another case.
+        let mut typos = vec![format!("{key}{}", &key[key.len() - 1..]), key.to_uppercase()];
+        typos.extend(key.get(1..).filter(|rest| !rest.is_empty()).map(String::from));
+        for typo in typos {
+            let shown = if section.is_empty() { typo.clone() } else { format!("{section}.{typo}") };
+            // Without its kind a task has no keys to compare with; the kind is then what is missing.
+            let shown = if full == "task.kind" { "task.kind".into() } else { shown };
+            change(&|line| line.replacen(&key, &typo, 1), &shown);
+        }
+        // Wrong types, and values that no number can have.
+        let is_text = value.starts_with('"');
+        let is_float = value.contains('.');
+        let mut values = vec!["[1]", "{ a = 1 }", "1979-05-27", "nan", "[[[]]]"];
+        values.extend(if is_text {
+            vec!["1", "true", "\"no/such\\u0009word\"", "\"\""]
+        } else {
+            vec!["\"1\"", "\"\""]
+        });
+        if !is_text && value != "true" && value != "false" {
+            values.extend([
+                "true",
+                "-1",
+                "99999999999999999999",
+                "340282366920938463463374607431768211456",
+                "inf",
+                "-inf",
+            ]);
+            values.extend(["18446744073709551615", "1e300"]);
+            if !is_float {
+                values.extend(["1.5", "1.0"]);
+            }
+        }
+        for value in values {
+            change(&|_| format!("{key} = {value}"), &full);
+        }
+        // The key twice, and the file cut off after the key.
+        change(&|line| format!("{line}\n{line}"), &key);
+        let cut = text.find(&format!("{key} = {value}")).unwrap() + key.len() + 3;
+        all.push(Malformed { text: text[..cut].into(), key: Some(key) });
+    }
+    all
+}
+
+fn full_key(full: &str) -> String {
+    full.rsplit('.').next().unwrap_or_default().into()
+}
+
+#[test]
+fn two_hundred_malformed_configs_give_one_readable_error_each() {
+    let mut count = 0;
+    for kind in Task::kinds() {
+        for Malformed { text, key } in malformed(kind) {
+            let error = match Config::parse(&text, "configs/arm.toml") {
+                Err(error) => error,
+                Ok(_) => panic!("accepted, although {key:?} is wrong:\n{text}"),
+            };
+            assert_readable(&error, "configs/arm.toml:", key.as_deref());
+            assert_eq!(error.diagnostics().len(), 1, "{error}");
+            count += 1;
+        }
+    }
+    println!("{count} malformed configs");
+    assert!(count >= 200, "{count}");
+}
+
+#[test]
+fn malformed_structure_gives_one_readable_error() {
+    let deep = |open: &str, close: &str, depth: usize| format!("x = {}{}", open.repeat(depth), close.repeat(depth));
+    let cases: Vec<(String, &str)> = vec![
+        ("".into(), "empty"),
+        (" \n\t\r\n".into(), "empty"),
+        ("# a comment\n".into(), "missing section `[task]`"),
+        ("name = \"h8\"\n".into(), "missing section `[task]`"),
+        ("[task]\n".into(), "missing key `task.kind`"),
+        ("[task]\nregisters = 4\n".into(), "missing key `task.kind`"),
+        ("[tsak]\nkind = \"mqar\"\n".into(), "did you mean `task`?"),
+        ("[[task]]\nkind = \"mqar\"\n".into(), "expected a section"),
+        ("task = 3\n".into(), "expected a section"),
+        ("[task]\nkind = \"mqar\"\n[task]\n".into(), "task"),
+        ("[task]\nkind = \"mqar\"\n[model.heads]\n".into(), "model.heads"),
+        ("[task]\nkind = \"mqar\"\n[model.heads.x.y]\nz = 1\n".into(), "model.heads"),
+        ("[task]\nkind = \"mqar\"\nheads = 3\n".into(), "model.heads"),
+        ("heads = 3\n[task]\nkind = \"mqar\"\n".into(), "model.heads"),
+        ("[task]\nkind = \"mqar\"\nseed = 3\n".into(), "at the top"),
+        ("[task".into(), "arm.toml:1"),
+        ("[task]\nkind = \"mqar".into(), "arm.toml:2"),
+        ("[task]\nkind = 'mqar'\n[model]\nheads 8\n".into(), "arm.toml:4"),
+        ("[task]\nkind = '''mqar".into(), "arm.toml"),
+        ("{\"task\": {\"kind\": \"mqar\"}}".into(), "arm.toml:1"),
+        ("task:\n  kind: mqar\n".into(), "arm.toml:1"),
+        ("\u{feff}\u{feff}[task]".into(), "arm.toml"),
+        ("\u{1b}[31m".into(), "arm.toml:1"),
+        (deep("[", "]", 100_000), "arm.toml"),
+        (deep("[", "", 500_000), "arm.toml"),
+        (deep("{a=", "}", 100_000), "arm.toml"),
+        (deep("[{a=", "}]", 50_000), "arm.toml"),
+        (format!("{}x = 1", "a.".repeat(100_000)), "arm.toml"),
+        (format!("[{}x]", "a.".repeat(100_000)), "arm.toml"),
+        (format!("x = {}", "9".repeat(900_000)), "arm.toml"),
+        (format!("{} = 1", "k".repeat(900_000)), "arm.toml"),
+        (format!("[task]\nkind = \"{}\"", "k".repeat(900_000)), "task.kind"),
+        (format!("x = \"{}", "\\".repeat(900_000)), "arm.toml"),
+        ((0..20_000).map(|i| format!("k{i} = 1\n")).collect(), "k0"),
+        ((0..20_000).map(|i| format!("[s{i}]\n")).collect(), "s0"),
+        ("[a]\n".repeat(100_000), "arm.toml"),
+    ];
+    for (text, expected) in cases {
+        let error = Config::parse(&text, "configs/arm.toml").unwrap_err();
+        assert_readable(&error, "configs/arm.toml", Some(expected));
+    }
+}
+
+#[test]
+fn files_that_are_no_configs_give_one_readable_error() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("h8.toml"), MINIMAL).unwrap();
+    fs::write(folder.path().join("mqar.toml"), MINIMAL).unwrap();
+    let junk: Vec<u8> = (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    write("binary.toml", &junk);
+    write("nul.toml", b"[task]\nkind = \"mqar\"\n\0");
+    write("latin1.toml", b"[task]\nkind = \"mqar\"\n# caf\xe9\n");
+    write("utf16.toml", &"[task]".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+    write("empty.toml", b"");
+    write("large.toml", &vec![b'#'; (1 << 20) + 1]);
+    for (name, expected) in [
+        ("binary.toml", "isn't UTF-8 text"),
+        ("nul.toml", "byte 0x00 at offset 21, line 3"),
+        ("latin1.toml", "byte 0xe9 at offset 26, line 3"),
+        ("utf16.toml", "isn't UTF-8 text"),
+        ("empty.toml", "empty"),
+        ("large.toml", "larger than 1048576 bytes"),
+        ("h9.toml", "did you mean `"),
+        ("h8.tml", "h8.toml"),
+        ("mqar", "mqar.toml"),
+        ("zebra.toml", "the folder holds"),
+        ("no/such/folder.toml", "there is no folder"),
+        (".", "this is a folder"),
+        ("h8.toml/x", "can't be read"),
+    ] {
+        let error = Config::load(&folder.path().join(name), &[]).unwrap_err();
+        assert_readable(&error, name.trim_start_matches('.'), Some(expected));
+    }
+}

@@ -1,0 +1,193 @@
+//! A config as a tree that remembers where each key came from: a span of the file or an override.
+
+use std::{borrow::Cow, collections::BTreeMap, ops::Range};
+
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::{
+    error::{ConfigError, Diagnostic, Excerpt, Problem, Shown},
+    file,
+};
+
+/// The text of a config and the overrides that go over it.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub origin: &'a str,
+    pub text: &'a str,
+    pub overrides: &'a [String],
+}
+
+/// Where a key and its value came from.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// Bytes of the file.
+    File { key: Range<usize>, value: Range<usize> },
+    /// Index of an override.
+    Override(usize),
+}
+
+/// A key's value and where it came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub place: Place,
+    pub value: Value,
+}
+
+pub(crate) type Table = BTreeMap<String, Node>;
+
+/// A TOML value.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Text(String),
+    /// `None` if it doesn't fit.
+    Integer(Option<i128>),
+    Float(f64),
+    Boolean(bool),
+    Date,
+    List(Vec<Node>),
+    Table(Table),
+}
+
+impl Value {
+    /// What it is, in plain words.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Integer(Some(value)) if *value < 0 => "a negative number",
+            Self::Integer(Some(value)) if *value <= u64::MAX as i128 => "a whole number",
+            Self::Integer(_) => "a number that is far too large",
+            Self::Float(value) if value.is_nan() => "not a number",
+            Self::Float(value) if value.is_infinite() => "infinity",
+            Self::Float(_) => "a number with a decimal point",
+            Self::Boolean(_) => "true or false",
+            Self::Date => "a date or time",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a section",
+        }
+    }
+
+    fn from(value: &Spanned<DeValue<'_>>) -> Self {
+        match value.get_ref() {
+            DeValue::String(text) => Self::Text(text.to_string()),
+            DeValue::Integer(integer) => Self::Integer(i128::from_str_radix(integer.as_str(), integer.radix()).ok()),
+            DeValue::Float(float) => Self::Float(float.as_str().parse().unwrap_or(f64::NAN)),
+            DeValue::Boolean(boolean) => Self::Boolean(*boolean),
+            DeValue::Datetime(_) => Self::Date,
+            DeValue::Array(items) => Self::List(
+                items
+                    .iter()
+                    .map(|item| Node {
+                        place: Place::File { key: item.span(), value: item.span() },
+                        value: Self::from(item),
+                    })
+                    .collect(),
+            ),
+            DeValue::Table(entries) => Self::Table(table(entries)),
+        }
+    }
+}
+
+fn table(entries: &DeTable<'_>) -> Table {
+    let node = |key: &Spanned<Cow<'_, str>>, value: &Spanned<DeValue<'_>>| Node {
+        place: Place::File { key: key.span(), value: value.span() },
+        value: Value::from(value),
+    };
+    entries.iter().map(|(key, value)| (key.get_ref().to_string(), node(key, value))).collect()
+}
+
+/// The beginning of the first line of a text, fit to be shown.
+pub(crate) fn shorten(text: &str, most: usize) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let short: String = line.chars().filter(|c| !c.is_control()).take(most).collect();
+    if short.len() < text.len() { format!("{short}...") } else { short }
+}
+
+impl Source<'_> {
+    /// The file's tree with every override applied.
+    pub fn tree(&self) -> Result<Table, ConfigError> {
+        let parsed = DeTable::parse(self.text).map_err(|error| self.syntax(&error))?;
+        let mut root = table(parsed.get_ref());
+        (0..self.overrides.len()).try_for_each(|index| self.apply(&mut root, index))?;
+        Ok(root)
+    }
+
+    /// A problem at the place of a node, or of the file as a whole.
+    pub fn at(&self, place: Option<&Place>, problem: Problem) -> Diagnostic {
+        let place = match place {
+            None => Shown::File,
+            Some(Place::File { key, .. }) => Shown::Excerpt(Excerpt::new(self.text, key.clone())),
+            Some(Place::Override(index)) => Shown::Override(shorten(&self.overrides[*index], 100)),
+        };
+        Diagnostic { problem, origin: self.origin.into(), place, help: vec![] }
+    }
+
+    /// The value as its user wrote it, shortened to one line.
+    pub fn written(&self, place: &Place) -> String {
+        let text = match place {
+            Place::File { value, .. } => self.text.get(value.clone()).unwrap_or_default(),
+            Place::Override(index) => self.overrides[*index].split_once('=').map_or("", |(_, value)| value),
+        };
+        shorten(text.trim(), 40)
+    }
+
+    fn syntax(&self, error: &toml::de::Error) -> ConfigError {
+        let end = self.text.len();
+        let span = error.span().unwrap_or(end..end);
+        let problem = match error.message() {
+            message if message.contains("duplicate key") => {
+                let key = self.text.get(span.clone()).unwrap_or_default();
+                let before = self.text.get(..span.start).unwrap_or_default();
+                let header = |line: &str| Some(line.trim().strip_prefix('[')?.strip_suffix(']')?.to_string());
+                let section = before.lines().rev().find_map(header).filter(|_| !before.ends_with('['));
+                let section = section.filter(|section| super::resolve::SECTIONS.contains(&section.as_str()));
+                let key = section.map_or(key.to_string(), |section| format!("{section}.{key}"));
+                Problem::Duplicate { key: shorten(&key, 60) }
+            }
+            message => Problem::Syntax(message.replace('\n', ", ")),
+        };
+        file::at(self.origin, self.text, span, problem).into()
+    }
+
+    fn apply(&self, root: &mut Table, index: usize) -> Result<(), ConfigError> {
+        let place = Place::Override(index);
+        let refuse = |problem| ConfigError::from(self.at(Some(&place), problem));
+        let Some((path, written)) = self.overrides[index].split_once('=') else {
+            return Err(refuse(Problem::Override));
+        };
+        let keys: Vec<&str> = path.split('.').map(str::trim).collect();
+        let Some((last, sections)) = keys.split_last() else { return Err(refuse(Problem::Override)) };
+        // Nothing is nested deeper than a section; the limit keeps the tree shallow.
+        if keys.iter().any(|key| key.is_empty()) || keys.len() > 8 {
+            return Err(refuse(Problem::Override));
+        }
+        let mut table = root;
+        for (depth, section) in sections.iter().enumerate() {
+            let new = || Node { place: place.clone(), value: Value::Table(Table::new()) };
+            let node = table.entry(section.to_string()).or_insert_with(new);
+            let found = node.value.kind();
+            let Value::Table(inner) = &mut node.value else {
+                let (key, value) = (shorten(&keys[..=depth].join("."), 60), String::new());
+                return Err(refuse(Problem::WrongType {
+                    key,
+                    value,
+                    expected: "a section".into(),
+                    found: found.into(),
+                }));
+            };
+            table = inner;
+        }
+        // `--set name=h8` needs no quotes within the shell's.
+        let value = DeValue::parse(written.trim()).map(|value| Value::from(&value));
+        let value = value.unwrap_or_else(|_: toml::de::Error| Value::Text(written.trim().into()));
+        let replaces_section = table.get(*last).is_some_and(|node| matches!(node.value, Value::Table(_)));
+        if replaces_section || matches!(value, Value::Table(_)) {
+            let (key, message) = (shorten(path, 60), "a section's keys are overridden one at a time".to_string());
+            return Err(refuse(Problem::Impossible { key, message }));
+        }
+        table.insert(last.to_string(), Node { place, value });
+        Ok(())
+    }
+}

@@ -1,0 +1,380 @@
+//! The directory of one run: its name, its state, its lock.
+//!
+//! `<parent>/<name>-seed<seed>-<hash of the resolved config>/`
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{ErrorKind, Read, Seek, Write},
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    checkpoint::Checkpoints,
+    config::Config,
+    error::RunError,
+    files, lines,
+    metrics::{Metric, MetricsLog, TimingLog},
+    summary::Summary,
+};
+
+const CONFIG: &str = "config.toml";
+const MANIFEST: &str = "manifest.json";
+const METRICS: &str = "metrics.jsonl";
+const TIMING: &str = "timing.jsonl";
+const CHECKPOINTS: &str = "checkpoints";
+const SUMMARY: &str = "summary.json";
+const LOCK: &str = ".lock";
+
+/// Where a run's files are. Nothing is created before [`RunDirectory::create`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunDirectory {
+    path: PathBuf,
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum State {
+    /// There is no such run.
+    Absent,
+    /// It was started and isn't done.
+    Started {
+        /// The last step in `metrics.jsonl`, if there is one. Where it can go on from is the checkpoints' to say.
+        last_step: Option<u64>,
+    },
+    /// It is done.
+    Finished(Summary),
+}
+
+/// The right to write to a run's directory, held until dropped, also where the process is killed.
+#[derive(Debug)]
+pub struct Lock {
+    // The operating system releases the lock with the file.
+    _file: File,
+}
+
+impl RunDirectory {
+    /// The directory of a config's run within `parent`.
+    pub fn of(parent: &Path, config: &Config) -> Self {
+        Self::at(parent.join(format!("{}-seed{}-{}", config.name, config.seed, config.hash())))
+    }
+
+    /// An existing directory.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// `config.toml`: the resolved config.
+    pub fn config_path(&self) -> PathBuf {
+        self.path.join(CONFIG)
+    }
+
+    /// `manifest.json`: see [`crate::Manifest`].
+    pub fn manifest_path(&self) -> PathBuf {
+        self.path.join(MANIFEST)
+    }
+
+    /// `metrics.jsonl`: see [`Metric`].
+    pub fn metrics_path(&self) -> PathBuf {
+        self.path.join(METRICS)
+    }
+
+    /// `timing.jsonl`: see [`crate::Timing`].
+    pub fn timing_path(&self) -> PathBuf {
+        self.path.join(TIMING)
+    }
+
+    /// `summary.json`: see [`Summary`].
+    pub fn summary_path(&self) -> PathBuf {
+        self.path.join(SUMMARY)
+    }
+
+    /// `checkpoints/`.
+    pub fn checkpoints(&self) -> Checkpoints {
+        Checkpoints::new(self.path.join(CHECKPOINTS))
+    }
+
+    /// How far the run is.
+    ///
+    /// # Errors
+    /// Where a file of it can't be read or is damaged.
+    pub fn state(&self) -> Result<State, RunError> {
+        if !self.exists(CONFIG)? {
+            return Ok(State::Absent);
+        }
+        match Summary::read(&self.summary_path()) {
+            Ok(summary) => return Ok(State::Finished(summary)),
+            Err(error) if !files::is_absent(&error) => return Err(error),
+            Err(_) => {}
+        }
+        match lines::read::<Metric>(&self.metrics_path()) {
+            Ok(metrics) => Ok(State::Started { last_step: metrics.last().map(|metric| metric.step) }),
+            Err(error) if files::is_absent(&error) => Ok(State::Started { last_step: None }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Creates the directory and its parents, takes its lock and writes `config.toml`. A run that was started is left
+    /// as it is, to be resumed.
+    ///
+    /// # Errors
+    /// [`RunError::Locked`], [`RunError::NotARun`] for a folder with other things in it, [`RunError::OtherConfig`], and
+    /// where the disk is full or gone.
+    pub fn create(&self, config: &Config) -> Result<Lock, RunError> {
+        let text = config.to_toml();
+        if !self.exists(CONFIG)?
+            && let Some(entry) = self.foreign_entries()?.into_iter().next()
+        {
+            return Err(RunError::NotARun { path: self.path.clone(), entry });
+        }
+        fs::create_dir_all(&self.path).map_err(RunError::io("create", &self.path))?;
+        let lock = self.lock()?;
+        let path = self.config_path();
+        match fs::read(&path) {
+            Ok(present) if present == text.as_bytes() => {}
+            Ok(_) => return Err(RunError::OtherConfig { path: self.path.clone() }),
+            Err(error) if error.kind() == ErrorKind::NotFound => files::write_atomically(&path, text.as_bytes())?,
+            Err(error) => return Err(RunError::io("read", &path)(error)),
+        }
+        Ok(lock)
+    }
+
+    /// Takes the lock of an existing directory, without waiting.
+    ///
+    /// # Errors
+    /// [`RunError::Locked`] where another process (or another part of this one) has it.
+    pub fn lock(&self) -> Result<Lock, RunError> {
+        let path = self.path.join(LOCK);
+        let io = || RunError::io("lock", &path);
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).write(true).create(true).truncate(false).open(&path).map_err(io())?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                // Where the system also keeps others from reading, the holder has no name.
+                let _ = file.take(100).read_to_string(&mut holder);
+                let holder = if holder.is_empty() { "another process".into() } else { holder.trim().to_string() };
+                return Err(RunError::Locked { path: self.path.clone(), holder });
+            }
+            Err(TryLockError::Error(error)) => return Err(io()(error)),
+        }
+        let holder = format!("process {}\n", std::process::id());
+        let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(holder.as_bytes()));
+        written.map_err(io())?;
+        Ok(Lock { _file: file })
+    }
+
+    /// Removes what Headcount itself wrote, `config.toml` and the lock aside, so that the run can be repeated. Any other
+    /// file stays where it is. Takes the lock as proof that nobody else writes.
+    ///
+    /// # Errors
+    /// [`RunError::NotARun`] where there is no run, and where a file can't be removed.
+    pub fn clean(&self, _lock: &Lock) -> Result<(), RunError> {
+        if !self.exists(CONFIG)? {
+            let entry = self.foreign_entries()?.into_iter().next().unwrap_or_else(|| "no config.toml".into());
+            return Err(RunError::NotARun { path: self.path.clone(), entry });
+        }
+        // The summary goes first: whatever interrupts this, the run no longer counts as done.
+        for name in [SUMMARY, METRICS, TIMING, MANIFEST].map(String::from).into_iter().chain(temporaries()) {
+            let path = self.path.join(name);
+            match fs::remove_file(&path).map_err(RunError::io("remove", &path)) {
+                Err(error) if !files::is_absent(&error) => return Err(error),
+                _ => {}
+            }
+        }
+        let checkpoints = self.path.join(CHECKPOINTS);
+        match fs::symlink_metadata(&checkpoints) {
+            // A link leads to somebody else's files.
+            Ok(metadata) if metadata.is_dir() => self.checkpoints().clear(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens `metrics.jsonl` and `timing.jsonl` to go on after `step`, without the lines of later steps;
+    /// `None` starts both anew.
+    ///
+    /// # Errors
+    /// Where a file can't be written, or a line of it is damaged.
+    pub fn logs_after(&self, step: Option<u64>) -> Result<(MetricsLog, TimingLog), RunError> {
+        match step {
+            Some(step) => {
+                let metrics = MetricsLog::open_until(&self.metrics_path(), step)?;
+                Ok((metrics, TimingLog::open_until(&self.timing_path(), step)?))
+            }
+            None => {
+                for path in [self.metrics_path(), self.timing_path()] {
+                    File::create(&path).map_err(RunError::io("create", &path))?;
+                }
+                Ok((MetricsLog::open(&self.metrics_path())?, TimingLog::open(&self.timing_path())?))
+            }
+        }
+    }
+
+    fn exists(&self, name: &str) -> Result<bool, RunError> {
+        let path = self.path.join(name);
+        match fs::metadata(&path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(RunError::io("read", &path)(error)),
+        }
+    }
+
+    /// Names in the directory that aren't a run's, sorted.
+    fn foreign_entries(&self) -> Result<Vec<String>, RunError> {
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
+            entries => entries.map_err(RunError::io("read", &self.path))?,
+        };
+        let own: Vec<String> = [LOCK.to_string()].into_iter().chain(temporaries()).collect();
+        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut foreign: Vec<String> = names.filter(|name| !own.contains(name)).collect();
+        foreign.sort();
+        Ok(foreign)
+    }
+}
+
+/// Names of files that may be left where writing was interrupted.
+fn temporaries() -> impl Iterator<Item = String> {
+    [CONFIG, MANIFEST, SUMMARY].into_iter().map(|name| format!("{name}{}", files::TEMPORARY))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{checkpoint::Checkpoint, metrics::Timing, summary::Status};
+
+    fn config() -> Config {
+        Config::parse("name = \"h8\"\nseed = 3\n[task]\nkind = \"registers\"\n", "h8.toml").unwrap()
+    }
+
+    fn summary() -> Summary {
+        Summary { status: Status::Finished, steps: 800, tokens: 1, validation: None, test: None, best: None }
+    }
+
+    fn metric(step: u64) -> Metric {
+        let split = data::Split::Train;
+        Metric { step, split, loss: 1.0, accuracy: 0.5, lr: None, grad_norm: None, tokens: step }
+    }
+
+    #[test]
+    fn a_run_goes_from_absent_to_finished_and_back() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDirectory::of(&parent.path().join("deep/runs"), &config());
+        let name = run.path().file_name().unwrap().to_str().unwrap();
+        assert_eq!(name, format!("h8-seed3-{}", config().hash()));
+        assert_eq!(run.state().unwrap(), State::Absent);
+
+        let lock = run.create(&config()).unwrap();
+        assert_eq!(Config::load(&run.config_path(), &[]).unwrap(), config());
+        assert_eq!(run.state().unwrap(), State::Started { last_step: None });
+
+        let (mut metrics, mut timings) = run.logs_after(None).unwrap();
+        for step in 1..=7 {
+            metrics.append(&metric(step)).unwrap();
+            timings.append(&Timing { step, seconds: 1.0, tokens_per_second: 1.0 }).unwrap();
+        }
+        drop((metrics, timings));
+        assert_eq!(run.state().unwrap(), State::Started { last_step: Some(7) });
+        let (metrics, timings) = run.logs_after(Some(5)).unwrap();
+        assert_eq!((metrics.last_step(), timings.last_step()), (Some(5), Some(5)));
+
+        run.checkpoints().save(&Checkpoint { step: 5, ..Default::default() }).unwrap();
+        summary().write(&run.summary_path()).unwrap();
+        assert_eq!(run.state().unwrap(), State::Finished(summary()));
+        drop(lock);
+        let lock = run.create(&config()).unwrap();
+        assert_eq!(run.state().unwrap(), State::Finished(summary()));
+
+        run.clean(&lock).unwrap();
+        assert_eq!(run.state().unwrap(), State::Started { last_step: None });
+        let mut left: Vec<_> = fs::read_dir(run.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [LOCK, CONFIG]);
+    }
+
+    #[test]
+    fn cleaning_keeps_foreign_files() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDirectory::of(parent.path(), &config());
+        let lock = run.create(&config()).unwrap();
+        run.checkpoints().save(&Checkpoint { step: 5, ..Default::default() }).unwrap();
+        let foreign = [
+            "notes.txt",
+            "checkpoints/notes.txt",
+            "checkpoints/step-5/notes.txt",
+            "checkpoints/step-x/model.safetensors",
+        ];
+        for name in foreign {
+            let path = run.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "mine").unwrap();
+        }
+        run.clean(&lock).unwrap();
+        assert!(run.checkpoints().latest().unwrap().is_none());
+        for name in foreign {
+            assert_eq!(fs::read_to_string(run.path().join(name)).unwrap(), "mine", "{name}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn cleaning_follows_no_link() {
+        let parent = tempfile::tempdir().unwrap();
+        let elsewhere = Checkpoints::new(parent.path().join("elsewhere"));
+        elsewhere.save(&Checkpoint { step: 5, ..Default::default() }).unwrap();
+        let run = RunDirectory::of(parent.path(), &config());
+        let lock = run.create(&config()).unwrap();
+        std::os::unix::fs::symlink(parent.path().join("elsewhere"), run.path().join(CHECKPOINTS)).unwrap();
+        run.clean(&lock).unwrap();
+        assert_eq!(elsewhere.steps().unwrap(), [5]);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_a_run_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDirectory::of(parent.path(), &config());
+        fs::create_dir(run.path()).unwrap();
+        fs::write(run.path().join("thesis.tex"), "").unwrap();
+        let error = run.create(&config()).unwrap_err().to_string();
+        assert!(error.contains("thesis.tex") && error.contains("h8-seed3-"), "{error}");
+        let lock = run.lock().unwrap();
+        assert!(matches!(run.clean(&lock), Err(RunError::NotARun { .. })));
+    }
+
+    #[test]
+    fn another_config_in_the_folder_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDirectory::of(parent.path(), &config());
+        drop(run.create(&config()).unwrap());
+        let other = Config { seed: 4, ..config() };
+        assert!(matches!(run.create(&other), Err(RunError::OtherConfig { .. })));
+    }
+
+    #[test]
+    fn a_locked_run_names_its_holder() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDirectory::of(parent.path(), &config());
+        let lock = run.create(&config()).unwrap();
+        let error = run.create(&config()).unwrap_err().to_string();
+        let holder = format!("process {}", std::process::id());
+        assert!(error.contains(&holder) && error.contains("h8-seed3-"), "{error}");
+        drop(lock);
+        run.create(&config()).unwrap();
+    }
+
+    #[test]
+    fn a_run_interrupted_before_its_config_was_written_can_start() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDirectory::of(parent.path(), &config());
+        fs::create_dir(run.path()).unwrap();
+        fs::write(run.path().join(LOCK), "").unwrap();
+        fs::write(run.path().join("config.toml.tmp"), "name = ").unwrap();
+        assert_eq!(run.state().unwrap(), State::Absent);
+        run.create(&config()).unwrap();
+    }
+}

@@ -1,0 +1,62 @@
+//! What can go wrong with the files of a run, other than its config.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use thiserror::Error;
+
+/// Why a file of a run can't be read or written. Every variant names the file.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The operating system refuses.
+    #[error("can't {action} {}: {source}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+    /// Not JSON, or not the JSON that belongs there. Lines and columns count from 1.
+    #[error("{}:{line}:{column}: {message}", path.display())]
+    Json { path: PathBuf, line: usize, column: usize, message: String },
+    /// A file far larger than anything that belongs there.
+    #[error("{}: {bytes} bytes is too large: at most {most}", path.display())]
+    TooLarge { path: PathBuf, bytes: u64, most: u64 },
+    /// Another process writes to this run.
+    #[error("{} is in use by {holder}: wait for it, or stop it", path.display())]
+    Locked { path: PathBuf, holder: String },
+    /// A folder with something else in it.
+    #[error("{} holds `{entry}` and isn't a run of Headcount: nothing is written there", path.display())]
+    NotARun { path: PathBuf, entry: String },
+    /// The folder belongs to another run.
+    #[error("{} holds another config than this run's: it was edited or moved there", path.display())]
+    OtherConfig { path: PathBuf },
+    /// A line that goes back, or that is already there.
+    #[error("{}: step {step} ({what}) can't follow step {last}: no step is written twice", path.display())]
+    OutOfOrder { path: PathBuf, what: &'static str, step: u64, last: u64 },
+    /// A tensor file that can't be read.
+    #[error("{}: not a valid tensor file: {message}", path.display())]
+    Tensors { path: PathBuf, message: String },
+    /// A file that changed after it was written.
+    #[error("{}: {found} differs from {expected} in checkpoint.json: the file is damaged", path.display())]
+    Damaged { path: PathBuf, expected: String, found: String },
+    /// A checkpoint under another checkpoint's name.
+    #[error("{}: this is the checkpoint of step {found}, not of step {expected}", path.display())]
+    OtherStep { path: PathBuf, expected: u64, found: u64 },
+}
+
+impl RunError {
+    /// For `map_err` on what the operating system answers.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+
+    /// For `map_err` on serde_json's answer; `line_offset` is the number of lines before the text.
+    pub(crate) fn json(path: &Path, line_offset: usize) -> impl FnOnce(serde_json::Error) -> Self {
+        let path = path.to_path_buf();
+        move |error| {
+            let text = error.to_string();
+            let place = format!(" at line {} column {}", error.line(), error.column());
+            let message = text.strip_suffix(&place).unwrap_or(&text).to_string();
+            Self::Json { path, line: error.line().max(1) + line_offset, column: error.column().max(1), message }
+        }
+    }
+}

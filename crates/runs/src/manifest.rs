@@ -1,0 +1,311 @@
+//! `manifest.json`: what a run was, so that two runs can be shown to match.
+
+use std::{collections::BTreeMap, fmt, path::Path};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
+
+use crate::{error::RunError, files};
+
+/// The program that ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Version of the crate, e.g. `0.1.0`.
+    pub version: String,
+    /// Commit it was built from, 40 hex digits, where that is known.
+    pub commit: Option<String>,
+    /// Whether the sources differed from that commit, where that is known.
+    pub dirty: Option<bool>,
+}
+
+/// BLAKE3 hashes, 64 hex digits each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fingerprints {
+    /// Task, seed, generator version and samples: [`data::fingerprint()`].
+    pub data: String,
+    /// All initial weights together: [`WeightsFingerprint::all`].
+    pub weights: String,
+    /// Each initial tensor by parameter path: [`WeightsFingerprint::tensors`].
+    pub tensors: BTreeMap<String, String>,
+}
+
+/// The content of `manifest.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The program that ran.
+    pub program: Program,
+    /// The backend's name, as in the config.
+    pub backend: String,
+    /// What computed, in the backend's words.
+    pub device: String,
+    /// CPU threads.
+    pub threads: usize,
+    /// Trained numbers, by part of the model.
+    pub parameters: Parts,
+    /// Floating-point operations of one optimiser step, by part: 2mnk for every product, full L x L attention, logits
+    /// where they are computed, backward counted as twice the forward.
+    pub flops_per_step: Parts,
+    /// Tokens of one full optimiser step, padding included.
+    pub tokens_per_step: u64,
+    /// Proof of what the run started from.
+    pub fingerprints: Fingerprints,
+}
+
+impl Manifest {
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// Where the disk is full or gone.
+    pub fn write(&self, path: &Path) -> Result<(), RunError> {
+        files::write_json(path, self)
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// Where there is none, or it is damaged, naming file and line.
+    pub fn read(path: &Path) -> Result<Self, RunError> {
+        files::read_json(path)
+    }
+}
+
+/// A number by part, in an order that means something, with the total. In JSON it is an object of the parts that ends
+/// with `total`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    parts: Vec<(String, u64)>,
+}
+
+/// Key of the sum in JSON.
+const TOTAL: &str = "total";
+
+impl Parts {
+    /// Adds to a part; a new one comes last. A sum that doesn't fit stays at the largest number.
+    pub fn add(&mut self, part: &str, number: u64) {
+        match self.parts.iter_mut().find(|(name, _)| name == part) {
+            Some((_, sum)) => *sum = sum.saturating_add(number),
+            None => self.parts.push((part.into(), number)),
+        }
+    }
+
+    /// The number of a part; 0 if there is no such part.
+    pub fn get(&self, part: &str) -> u64 {
+        self.iter().find(|(name, _)| *name == part).map_or(0, |(_, number)| number)
+    }
+
+    /// Parts and their numbers, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.parts.iter().map(|(part, number)| (part.as_str(), *number))
+    }
+
+    /// The sum over all parts.
+    pub fn total(&self) -> u64 {
+        self.iter().fold(0, |sum, (_, number)| sum.saturating_add(number))
+    }
+}
+
+impl<P: AsRef<str>> FromIterator<(P, u64)> for Parts {
+    fn from_iter<I: IntoIterator<Item = (P, u64)>>(parts: I) -> Self {
+        let mut collected = Self::default();
+        parts.into_iter().for_each(|(part, number)| collected.add(part.as_ref(), number));
+        collected
+    }
+}
+
+impl Serialize for Parts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.parts.len() + 1))?;
+        self.iter().try_for_each(|(part, number)| map.serialize_entry(part, &number))?;
+        map.serialize_entry(TOTAL, &self.total())?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Parts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Parts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "numbers by part with their total")
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Parts, A::Error> {
+                let (mut parts, mut total) = (Parts::default(), None);
+                while let Some((part, number)) = map.next_entry::<String, u64>()? {
+                    if part == TOTAL { total = Some(number) } else { parts.add(&part, number) }
+                }
+                match total {
+                    Some(total) if total == parts.total() => Ok(parts),
+                    Some(total) => {
+                        Err(de::Error::custom(format!("total = {total}, but the parts add up to {}", parts.total())))
+                    }
+                    None => Err(de::Error::missing_field(TOTAL)),
+                }
+            }
+        }
+
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+/// Hashes of a set of tensors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeightsFingerprint {
+    /// BLAKE3 over all tensors, 64 hex digits.
+    pub all: String,
+    /// BLAKE3 of each tensor by its path, 64 hex digits.
+    pub tensors: BTreeMap<String, String>,
+}
+
+/// BLAKE3 over tensors sorted by path. What is hashed of each is its path, its shape and its values: the path's length
+/// in bytes, the path, the number of axes, their lengths (all lengths as little-endian u64), the values as little-endian
+/// f32. Of two tensors with the same path the later one counts.
+pub fn weights_fingerprint<P, S, V>(tensors: impl IntoIterator<Item = (P, S, V)>) -> WeightsFingerprint
+where
+    P: Into<String>,
+    S: AsRef<[usize]>,
+    V: AsRef<[f32]>,
+{
+    let sorted: BTreeMap<String, (S, V)> =
+        tensors.into_iter().map(|(path, shape, values)| (path.into(), (shape, values))).collect();
+    let mut all = blake3::Hasher::new();
+    let mut hashes = BTreeMap::new();
+    for (path, (shape, values)) in sorted {
+        let shape = shape.as_ref();
+        let mut bytes = (path.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(path.as_bytes());
+        bytes.extend((shape.len() as u64).to_le_bytes());
+        bytes.extend(shape.iter().flat_map(|length| (*length as u64).to_le_bytes()));
+        let mut one = blake3::Hasher::new();
+        one.update(&bytes);
+        all.update(&bytes);
+        for chunk in values.as_ref().chunks(1 << 14) {
+            bytes.clear();
+            bytes.extend(chunk.iter().flat_map(|value| value.to_le_bytes()));
+            one.update(&bytes);
+            all.update(&bytes);
+        }
+        hashes.insert(path, one.finalize().to_hex().to_string());
+    }
+    WeightsFingerprint { all: all.finalize().to_hex().to_string(), tensors: hashes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        Manifest {
+            program: Program { version: "0.1.0".into(), commit: None, dirty: Some(true) },
+            backend: "flex".into(),
+            device: "CPU".into(),
+            threads: 2,
+            parameters: [("embedding", 1024), ("attention", 16_576)].into_iter().collect(),
+            flops_per_step: [("attention", 100), ("logits", 7)].into_iter().collect(),
+            tokens_per_step: 2048,
+            fingerprints: Fingerprints {
+                data: "aa".into(),
+                weights: "bb".into(),
+                tensors: [("token.weight".to_string(), "cc".to_string())].into(),
+            },
+        }
+    }
+
+    #[test]
+    fn manifests_go_both_ways() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("manifest.json");
+        manifest().write(&path).unwrap();
+        assert_eq!(Manifest::read(&path).unwrap(), manifest());
+        insta::assert_snapshot!(std::fs::read_to_string(&path).unwrap(), @r#"
+        {
+          "program": {
+            "version": "0.1.0",
+            "commit": null,
+            "dirty": true
+          },
+          "backend": "flex",
+          "device": "CPU",
+          "threads": 2,
+          "parameters": {
+            "embedding": 1024,
+            "attention": 16576,
+            "total": 17600
+          },
+          "flops_per_step": {
+            "attention": 100,
+            "logits": 7,
+            "total": 107
+          },
+          "tokens_per_step": 2048,
+          "fingerprints": {
+            "data": "aa",
+            "weights": "bb",
+            "tensors": {
+              "token.weight": "cc"
+            }
+          }
+        }
+        "#);
+    }
+
+    #[test]
+    fn a_total_that_does_not_add_up_is_refused_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("manifest.json");
+        let text = serde_json::to_string_pretty(&manifest()).unwrap();
+        for (from, to, expected) in [
+            ("17600", "17601", "add up to 17600"),
+            ("\"total\": 107", "\"rest\": 107", "missing field `total`"),
+            ("\"threads\": 2", "\"threads\": \"2\"", "invalid type"),
+        ] {
+            std::fs::write(&path, text.replace(from, to)).unwrap();
+            let error = Manifest::read(&path).unwrap_err().to_string();
+            assert!(error.contains(expected) && error.contains("manifest.json:"), "{error}");
+        }
+    }
+
+    #[test]
+    fn parts_keep_their_order_and_never_overflow() {
+        let mut parts: Parts = [("b", 1), ("a", 2), ("b", 3)].into_iter().collect();
+        assert_eq!(parts.iter().collect::<Vec<_>>(), [("b", 4), ("a", 2)]);
+        assert_eq!((parts.get("b"), parts.get("z"), parts.total()), (4, 0, 6));
+        parts.add("a", u64::MAX);
+        assert_eq!(parts.total(), u64::MAX);
+        assert_eq!(serde_json::from_str::<Parts>(&serde_json::to_string(&parts).unwrap()).unwrap(), parts);
+    }
+
+    #[test]
+    fn the_weights_fingerprint_sees_paths_shapes_and_every_bit_but_no_order() {
+        let base = || vec![("a", vec![2, 1], vec![1.0, 2.0]), ("b", vec![2], vec![0.0, 4.0])];
+        let print = weights_fingerprint(base());
+        assert_eq!(print, weights_fingerprint(base().into_iter().rev()));
+        assert_eq!(print.tensors.len(), 2);
+        for (index, changed) in [
+            (0, ("a", vec![1, 2], vec![1.0, 2.0])),
+            (0, ("c", vec![2, 1], vec![1.0, 2.0])),
+            (1, ("b", vec![2], vec![-0.0, 4.0])),
+        ] {
+            let mut other = base();
+            other[index] = changed;
+            let other = weights_fingerprint(other);
+            assert_ne!(print.all, other.all);
+            let kept = ["b", "a"][index];
+            assert_eq!(print.tensors[kept], other.tensors[kept]);
+        }
+        // The bytes that the documentation lists, by hand.
+        let one = weights_fingerprint([("a", [2, 1], [1.0f32, 2.0])]);
+        let bytes = [&1u64.to_le_bytes()[..], b"a", &2u64.to_le_bytes(), &2u64.to_le_bytes(), &1u64.to_le_bytes()]
+            .concat()
+            .into_iter()
+            .chain([0, 0, 128, 63, 0, 0, 0, 64])
+            .collect::<Vec<u8>>();
+        assert_eq!(one.all, blake3::hash(&bytes).to_hex().to_string());
+        assert_eq!(one.tensors["a"], one.all);
+    }
+}

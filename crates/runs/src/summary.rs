@@ -1,0 +1,159 @@
+//! `summary.json`: how a run ended. It is written last, so its presence means that the run is done, and it holds no
+//! wall-clock figures, so that it is byte-comparable.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{error::RunError, files, numbers};
+
+/// What was measured on one set.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Score {
+    /// Mean cross-entropy over scored positions, in nats; `null` in the file if it isn't finite.
+    #[serde(with = "numbers")]
+    pub loss: f64,
+    /// Share of scored positions predicted right, 0 to 1; `null` in the file if it isn't finite.
+    #[serde(with = "numbers")]
+    pub accuracy: f64,
+}
+
+/// The step with the smallest validation loss.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Best {
+    /// Optimiser steps done by then.
+    pub step: u64,
+    /// Validation loss, in nats.
+    #[serde(with = "numbers")]
+    pub loss: f64,
+    /// Validation accuracy, 0 to 1.
+    #[serde(with = "numbers")]
+    pub accuracy: f64,
+}
+
+impl Best {
+    /// The better of `best` and a new measurement: the smaller loss, the earlier step where they are equal. What isn't
+    /// finite is never best.
+    pub fn of(best: Option<Self>, step: u64, score: Score) -> Option<Self> {
+        let better = score.loss.is_finite() && best.is_none_or(|best| score.loss < best.loss);
+        if better { Some(Self { step, loss: score.loss, accuracy: score.accuracy }) } else { best }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Status {
+    /// All steps were done.
+    Finished,
+    /// The loss or the gradient was no longer finite; such a run counts as a failure, it is never dropped.
+    Diverged {
+        /// The step at which that was seen.
+        #[serde(rename = "diverged_at")]
+        step: u64,
+    },
+}
+
+/// The content of `summary.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// How the run ended.
+    #[serde(flatten)]
+    pub status: Status,
+    /// Optimiser steps done.
+    pub steps: u64,
+    /// Training tokens read, padding included.
+    pub tokens: u64,
+    /// The validation set at the final step.
+    pub validation: Option<Score>,
+    /// The test set at the final step: the primary metric.
+    pub test: Option<Score>,
+    /// The step with the smallest validation loss.
+    pub best: Option<Best>,
+}
+
+impl Summary {
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// Where the disk is full or gone.
+    pub fn write(&self, path: &Path) -> Result<(), RunError> {
+        files::write_json(path, self)
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// Where there is none, or it is damaged, naming file and line.
+    pub fn read(path: &Path) -> Result<Self, RunError> {
+        files::read_json(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_go_both_ways() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("summary.json");
+        let score = Score { loss: 0.034, accuracy: 0.992 };
+        let best = Best::of(None, 750, score);
+        let summary = Summary {
+            status: Status::Diverged { step: 790 },
+            steps: 790,
+            tokens: 1_617_920,
+            validation: Some(score),
+            test: None,
+            best,
+        };
+        summary.write(&path).unwrap();
+        assert_eq!(Summary::read(&path).unwrap(), summary);
+        insta::assert_snapshot!(std::fs::read_to_string(&path).unwrap(), @r#"
+        {
+          "status": "diverged",
+          "diverged_at": 790,
+          "steps": 790,
+          "tokens": 1617920,
+          "validation": {
+            "loss": 0.034,
+            "accuracy": 0.992
+          },
+          "test": null,
+          "best": {
+            "step": 750,
+            "loss": 0.034,
+            "accuracy": 0.992
+          }
+        }
+        "#);
+        let finished = Summary { status: Status::Finished, test: Some(score), ..summary };
+        finished.write(&path).unwrap();
+        assert_eq!(Summary::read(&path).unwrap(), finished);
+        assert!(!path.with_extension("json.tmp").exists());
+    }
+
+    #[test]
+    fn a_damaged_summary_names_file_and_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("summary.json");
+        std::fs::write(&path, "{\n  \"status\": \"finished\",\n  \"steps\": oops\n}").unwrap();
+        let error = Summary::read(&path).unwrap_err().to_string();
+        assert!(error.contains("summary.json:3:"), "{error}");
+    }
+
+    #[test]
+    fn the_best_is_the_smallest_finite_loss_and_the_earliest() {
+        let score = |loss| Score { loss, accuracy: 0.5 };
+        let best = Best::of(None, 1, score(f64::NAN));
+        assert_eq!(best, None);
+        let best = Best::of(best, 2, score(1.0));
+        let best = Best::of(best, 3, score(1.0));
+        let best = Best::of(best, 4, score(f64::NAN));
+        assert_eq!(best.map(|best| best.step), Some(2));
+        assert_eq!(Best::of(best, 5, score(0.5)).map(|best| best.step), Some(5));
+    }
+}

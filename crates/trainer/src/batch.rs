@@ -1,0 +1,74 @@
+//! From a batch on the host to tensors on a device, and the numbers that a batch is judged by.
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use model::loss::cross_entropy;
+
+/// A batch on a device, with its scored positions picked out.
+pub struct DeviceBatch {
+    /// `[B, L]`.
+    pub tokens: Tensor<2, Int>,
+    /// Flat positions `b·L + t` that are scored, `[N]`.
+    pub scored: Tensor<1, Int>,
+    /// Their targets, `[N]`.
+    pub targets: Tensor<1, Int>,
+    /// Their targets on the host.
+    pub host_targets: Vec<i32>,
+}
+
+impl DeviceBatch {
+    /// None where no position is scored: such a batch weighs nothing.
+    pub fn new(batch: &data::Batch, device: &Device) -> Option<Self> {
+        let (positions, targets) = batch.scored_positions();
+        let n = targets.len();
+        (n > 0).then(|| Self {
+            tokens: Tensor::from_data(TensorData::new(batch.tokens.clone(), [batch.batch, batch.len]), device),
+            scored: Tensor::from_data(TensorData::new(positions, [n]), device),
+            targets: Tensor::from_data(TensorData::new(targets.clone(), [n]), device),
+            host_targets: targets,
+        })
+    }
+}
+
+/// Sums over scored positions, on the host in f64, so that averages do not depend on how samples fall into batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Sum of the losses in nats.
+    pub loss: f64,
+    /// Positions whose largest logit is at the target.
+    pub correct: u64,
+    /// Scored positions.
+    pub scored: u64,
+}
+
+impl Tally {
+    /// The tally of one batch's losses `[N]` and logits `[N, V]`.
+    pub fn of(losses: Tensor<1>, logits: Tensor<2>, targets: &[i32]) -> Self {
+        let predicted = logits.argmax(1).into_data();
+        let correct =
+            predicted.iter::<i64>().zip(targets).filter(|&(guess, &target)| guess == i64::from(target)).count();
+        let loss = losses.into_data().iter::<f32>().map(f64::from).sum();
+        Self { loss, correct: correct as u64, scored: targets.len() as u64 }
+    }
+
+    /// Adds another batch.
+    pub fn add(&mut self, other: Self) {
+        self.loss += other.loss;
+        self.correct += other.correct;
+        self.scored += other.scored;
+    }
+
+    /// Mean loss over scored positions; NaN where there are none.
+    pub fn mean_loss(&self) -> f64 {
+        self.loss / self.scored as f64
+    }
+
+    /// Share of scored positions that are right; NaN where there are none.
+    pub fn accuracy(&self) -> f64 {
+        self.correct as f64 / self.scored as f64
+    }
+}
+
+/// The loss of each scored position of `batch` under logits `[N, V]`.
+pub fn losses(logits: Tensor<2>, batch: &DeviceBatch) -> Tensor<1> {
+    cross_entropy(logits, batch.targets.clone())
+}

@@ -1,0 +1,137 @@
+//! The command line: what can be asked, and nothing of how it is done.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use runs::Backend;
+
+/// How many attention heads does a task need? Train matched arms and see.
+#[derive(Debug, Parser)]
+#[command(
+    name = "trainer",
+    version,
+    arg_required_else_help = true,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:\n  \
+        trainer --config configs/h8.toml                    train 8 heads, about a minute\n  \
+        trainer --config configs/h8.toml --set model.heads=2 --seed 1\n  \
+        trainer --config configs/h8.toml --dry-run          what it would cost\n  \
+        trainer tasks registers --show 3                    look at samples"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub train: TrainArguments,
+}
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Train one arm (the same as giving --config alone).
+    Train(TrainArguments),
+    /// List the tasks, or explain one and show samples of it.
+    Tasks(TasksArguments),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Arguments of `train`.
+#[derive(Args, Clone, Debug)]
+pub struct TrainArguments {
+    /// The config file, such as configs/h8.toml.
+    #[arg(long, value_name = "FILE", required = true)]
+    pub config: Option<PathBuf>,
+    /// Override a key of the config, such as model.heads=4; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Seed of the initial weights, the training order and dropout.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Where to compute: flex or ndarray (CPU), wgpu (any GPU), cuda, metal, rocm, vulkan.
+    #[arg(long, value_name = "NAME", value_parser = parse_backend)]
+    pub backend: Option<Backend>,
+    /// CPU threads; all cores unless set. On flex the results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Folder that the run directory is made in.
+    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    pub out: PathBuf,
+    /// Show the resolved config, parameters, FLOPs, memory, time and the output folder; train nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Train again although the run directory holds a run.
+    #[arg(long)]
+    pub force: bool,
+    /// Show burn-train's live dashboard instead of a progress line (needs a terminal).
+    #[arg(long, conflicts_with = "quiet")]
+    pub tui: bool,
+    /// Show no progress, only the result.
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl TrainArguments {
+    /// The overrides in the order in which they act: `--set` first, then the flags that stand for a key.
+    pub fn all_overrides(&self) -> Vec<String> {
+        let mut overrides = self.overrides.clone();
+        overrides.extend(self.seed.map(|seed| format!("seed={seed}")));
+        overrides.extend(self.backend.map(|backend| format!("backend={backend}")));
+        overrides
+    }
+}
+
+/// Arguments of `tasks`.
+#[derive(Args, Debug)]
+pub struct TasksArguments {
+    /// The task to explain; all are listed without it.
+    pub task: Option<String>,
+    /// Print this many samples.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub show: u64,
+    /// A parameter of the task, such as seq_len=16; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// The split that the samples are taken from.
+    #[arg(long, default_value = "train", value_parser = ["train", "validation", "test"])]
+    pub split: String,
+    /// Seed of the run whose training samples are shown.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+fn parse_backend(name: &str) -> Result<Backend, String> {
+    name.parse()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn config_alone_means_train() {
+        let cli =
+            Cli::try_parse_from(["trainer", "--config", "a.toml", "--seed", "3", "--backend", "ndarray"]).unwrap();
+        assert!(cli.command.is_none());
+        assert_eq!(cli.train.config, Some("a.toml".into()));
+        assert_eq!(cli.train.all_overrides(), ["seed=3", "backend=ndarray"]);
+        let cli = Cli::try_parse_from(["trainer", "train", "--config", "a.toml"]).unwrap();
+        assert!(matches!(cli.command, Some(Command::Train(_))));
+    }
+
+    #[test]
+    fn unknown_backend_names_the_known() {
+        let error = Cli::try_parse_from(["trainer", "--config", "a.toml", "--backend", "wpgu"]).unwrap_err();
+        assert!(error.to_string().contains("did you mean `wgpu`?"), "{error}");
+    }
+}

@@ -1,0 +1,68 @@
+//! What each command does.
+
+mod tasks;
+mod train;
+
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::cli::{Cli, Command};
+
+/// Why a command failed, in words for its user, and the program's exit code.
+#[derive(Debug)]
+pub struct Failure {
+    message: String,
+    code: u8,
+}
+
+impl Failure {
+    /// The command or a file that it names is wrong: exit code 2.
+    pub fn usage(message: impl Display) -> Self {
+        Self { message: message.to_string(), code: 2 }
+    }
+
+    /// The command was right, but could not be carried out: exit code 1.
+    pub fn failed(message: impl Display) -> Self {
+        Self { message: message.to_string(), code: 1 }
+    }
+}
+
+/// How a command that did not fail ended.
+pub enum Success {
+    /// All done.
+    Done,
+    /// Stopped on request, to be gone on with: exit code 130, as after an interrupt.
+    Interrupted,
+}
+
+/// Runs the program with the process's arguments.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        None => train::run(&cli.train),
+        Some(Command::Train(arguments)) => train::run(&arguments),
+        Some(Command::Tasks(arguments)) => tasks::run(&arguments),
+        Some(Command::Completions { shell }) => {
+            clap_complete::generate(shell, &mut Cli::command(), "trainer", &mut std::io::stdout());
+            Ok(Success::Done)
+        }
+    };
+    match result {
+        Ok(Success::Done) => ExitCode::SUCCESS,
+        Ok(Success::Interrupted) => ExitCode::from(130),
+        Err(failure) => {
+            eprintln!("error: {}", failure.message);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// Prints to standard output; a reader that has gone away (`| head`) ends the program quietly.
+pub(crate) fn print(text: impl Display) {
+    if writeln!(std::io::stdout(), "{text}").is_err() {
+        std::process::exit(0);
+    }
+}

@@ -1,0 +1,66 @@
+//! `trainer tasks`: what there is to learn, and samples that a person can follow.
+
+use data::{Generator, Split, Task};
+use runs::Config;
+
+use super::{Failure, Success, print};
+use crate::cli::TasksArguments;
+
+pub fn run(arguments: &TasksArguments) -> Result<Success, Failure> {
+    let Some(kind) = &arguments.task else {
+        for kind in Task::kinds() {
+            print(heading(kind));
+            print("");
+        }
+        print("`trainer tasks NAME --show 3` shows samples.");
+        return Ok(Success::Done);
+    };
+    if !Task::kinds().contains(&kind.as_str()) {
+        return Err(Failure::usage(format!("there is no task `{kind}`: there are {}", Task::kinds().join(", "))));
+    }
+    let in_section = |pair: &String| if pair.starts_with("task.") { pair.clone() } else { format!("task.{pair}") };
+    let overrides: Vec<String> = arguments.overrides.iter().map(in_section).collect();
+    let text = format!("[task]\nkind = \"{kind}\"\n");
+    let config = Config::parse_with(&text, "defaults", &overrides).map_err(Failure::usage)?;
+    let task = &config.task.task;
+    print(heading(kind));
+    print("\nParameters (key = value):");
+    for (key, value) in task.parameters() {
+        print(format!("  {key} = {value}"));
+    }
+    print(format!("\n{} tokens, {} classes, length {}", task.vocab(), task.outputs(), task.seq_len()));
+    let split = match arguments.split.as_str() {
+        "validation" => Split::Validation,
+        "test" => Split::Test,
+        _ => Split::Train,
+    };
+    let generator = Generator::new(task, split, split.data_seed(arguments.seed));
+    for index in 0..arguments.show {
+        print(format!("\nSample {index} of the {split} split (scored positions are marked *):"));
+        print(task.explain(&generator.sample(index)));
+    }
+    Ok(Success::Done)
+}
+
+fn heading(kind: &str) -> String {
+    let about = Task::about(kind).unwrap_or_default();
+    let prediction = Task::prediction(kind).unwrap_or_default();
+    format!("{kind}\n{}\n{}", wrapped(about, ""), wrapped(&format!("Prediction: {prediction}"), ""))
+}
+
+/// `text` in lines of at most 100 characters, indented.
+fn wrapped(text: &str, first: &str) -> String {
+    let mut lines = vec![format!("  {first}")];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.len() + word.len() < 100 => {
+                if line.len() > 2 {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            }
+            _ => lines.push(format!("  {word}")),
+        }
+    }
+    lines.join("\n")
+}

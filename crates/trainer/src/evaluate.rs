@@ -1,0 +1,36 @@
+//! A model's score on a fixed set.
+
+use burn::tensor::Device;
+use data::{Generator, Split, Task};
+use model::{Call, Decoder, MaskError};
+
+use crate::batch::{DeviceBatch, Tally, losses};
+
+/// A set of samples that is the same for every run of a task.
+pub struct FixedSet {
+    generator: Generator,
+    examples: u64,
+    /// Samples a batch. Part of the run's configuration, so that sums do not depend on the machine.
+    batch: u64,
+}
+
+impl FixedSet {
+    /// The validation or test set of `task`.
+    pub fn new(task: &Task, split: Split, examples: u64, batch: u64) -> Self {
+        Self { generator: Generator::new(task, split, split.data_seed(0)), examples, batch }
+    }
+
+    /// Loss and accuracy of `model`, which must be in evaluation mode (`model.valid()`).
+    pub fn score(&self, model: &Decoder, device: &Device) -> Result<Tally, MaskError> {
+        let mut tally = Tally::default();
+        for first in (0..self.examples).step_by(self.batch as usize) {
+            let indices: Vec<u64> = (first..(first + self.batch).min(self.examples)).collect();
+            if let Some(batch) = DeviceBatch::new(&self.generator.batch(&indices), device) {
+                let call = Call { scored: Some(&batch.scored), ..Default::default() };
+                let logits = model.forward(batch.tokens.clone(), call)?.logits;
+                tally.add(Tally::of(losses(logits.clone(), &batch), logits, &batch.host_targets));
+            }
+        }
+        Ok(tally)
+    }
+}

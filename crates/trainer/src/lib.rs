@@ -1,0 +1,18 @@
+//! The training loop and the command line of Headcount.
+//!
+//! The way of a sample: config file, task, host batch ([`data`]), device tensors ([`batch`]), [`model`], loss, optimiser
+//! ([`optimiser`]), metric line and checkpoint ([`runs`]). [`train`](mod@train) is that way from top to bottom.
+
+pub mod arm;
+pub mod backend;
+pub mod batch;
+pub mod cli;
+pub mod commands;
+pub mod dashboard;
+pub mod evaluate;
+pub mod interrupt;
+pub mod observer;
+pub mod optimiser;
+pub mod progress;
+pub mod schedule;
+pub mod train;

@@ -1,0 +1,168 @@
+//! AdamW (Loshchilov 2019, algorithm 2) as PyTorch computes it, with clipping of the global gradient norm.
+//!
+//! All parameters are one flat tensor here: an update is a dozen operations whatever the number of layers, the global norm
+//! is one sum, and the state is saved by parameter path. (Burn's AdamW keys its state by random ids, and its clipping is
+//! per tensor.)
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{Device, Gradients, Tensor, TensorData};
+use model::Decoder;
+use model::tensors::{self, HostTensor, LoadError, Place};
+use runs::TrainConfig;
+
+/// Flat tensors are padded with zeros to whole rows of this length, so that sums run row by row: one long sum of flex
+/// would be cut into as many pieces as there are threads.
+const ROW: usize = 256;
+
+/// AdamW's settings and its state for one model.
+pub struct AdamW {
+    places: Vec<Place>,
+    /// Number of parameters, without padding.
+    count: usize,
+    parameters: Tensor<1>,
+    first_moment: Tensor<1>,
+    second_moment: Tensor<1>,
+    settings: Settings,
+}
+
+#[derive(Clone, Copy)]
+struct Settings {
+    weight_decay: f64,
+    beta1: f64,
+    beta2: f64,
+    eps: f64,
+    clip_norm: f64,
+}
+
+/// The gradient of every parameter, flat.
+#[derive(Clone)]
+pub struct FlatGradient(Tensor<1>);
+
+impl FlatGradient {
+    /// Takes the model's gradients out of `gradients`.
+    pub fn take(model: &Decoder, gradients: &mut Gradients) -> Self {
+        Self(concatenate(tensors::flat_gradients(model, gradients)))
+    }
+
+    /// The sum of two, for accumulation over micro-batches.
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+
+    /// The global L2 norm over all parameters.
+    pub fn norm(&self) -> f64 {
+        let rows = self.0.dims()[0] / ROW;
+        let squares = self.0.clone().powi_scalar(2).reshape([rows, ROW]).sum_dim(1);
+        f64::from(squares.sum().into_scalar::<f32>()).sqrt()
+    }
+}
+
+impl AdamW {
+    /// A fresh state for `model`.
+    pub fn new(config: &TrainConfig, model: &Decoder) -> Self {
+        let places = tensors::places(model);
+        let parameters = concatenate(tensors::flat_parameters(model));
+        let zeros = parameters.zeros_like();
+        Self {
+            count: places.iter().map(Place::count).sum(),
+            places,
+            parameters,
+            first_moment: zeros.clone(),
+            second_moment: zeros,
+            settings: Settings {
+                weight_decay: config.weight_decay,
+                beta1: config.beta1,
+                beta2: config.beta2,
+                eps: config.eps,
+                clip_norm: config.clip_norm,
+            },
+        }
+    }
+
+    /// One update; `step` counts from 1, `norm` is the gradient's. Gives the model with its new parameters.
+    pub fn step(&mut self, model: Decoder, gradient: FlatGradient, norm: f64, lr: f64, step: u64) -> Decoder {
+        let Settings { weight_decay, beta1, beta2, eps, clip_norm } = self.settings;
+        let gradient = match clip_norm / (norm + 1e-6) {
+            scale if clip_norm > 0.0 && scale < 1.0 => gradient.0 * scale,
+            _ => gradient.0,
+        };
+        let first = self.first_moment.clone() * beta1 + gradient.clone() * (1.0 - beta1);
+        let second = self.second_moment.clone() * beta2 + gradient.clone().powi_scalar(2) * (1.0 - beta2);
+        let correction1 = 1.0 - beta1.powf(step as f64);
+        let correction2 = (1.0 - beta2.powf(step as f64)).sqrt();
+        let change = first.clone() / (second.clone().sqrt() / correction2 + eps) * (lr / correction1);
+        let parameters = self.parameters.clone() * (1.0 - lr * weight_decay) - change;
+        (self.first_moment, self.second_moment) = (first, second);
+        self.parameters = parameters;
+        tensors::replace_parameters(model, self.split(&self.parameters))
+    }
+
+    /// Both moments on the host, by parameter path.
+    pub fn to_host(&self) -> BTreeMap<String, HostTensor> {
+        let mut state = BTreeMap::new();
+        for (name, moment) in [("first_moment", &self.first_moment), ("second_moment", &self.second_moment)] {
+            let values = tensors::host_values(moment.clone());
+            let mut start = 0;
+            for place in &self.places {
+                let values = values[start..start + place.count()].to_vec();
+                state.insert(format!("{}.{name}", place.path), HostTensor { shape: place.shape.clone(), values });
+                start += place.count();
+            }
+        }
+        state
+    }
+
+    /// Puts back what [`AdamW::to_host`] gave; `model` must already hold its own parameters.
+    ///
+    /// # Errors
+    /// Names the first moment that is missing or has another shape.
+    pub fn from_host(
+        config: &TrainConfig,
+        model: &Decoder,
+        state: &BTreeMap<String, HostTensor>,
+    ) -> Result<Self, LoadError> {
+        let mut optimiser = Self::new(config, model);
+        let device = optimiser.parameters.device();
+        optimiser.first_moment = moment(&optimiser.places, state, "first_moment", &device)?;
+        optimiser.second_moment = moment(&optimiser.places, state, "second_moment", &device)?;
+        Ok(optimiser)
+    }
+
+    fn split(&self, flat: &Tensor<1>) -> Vec<Tensor<1>> {
+        let mut sizes: Vec<usize> = self.places.iter().map(Place::count).collect();
+        sizes.push(flat.dims()[0] - self.count);
+        let mut parts = flat.clone().split_with_sizes(sizes, 0);
+        parts.truncate(self.places.len());
+        parts
+    }
+}
+
+fn moment(
+    places: &[Place],
+    state: &BTreeMap<String, HostTensor>,
+    name: &str,
+    device: &Device,
+) -> Result<Tensor<1>, LoadError> {
+    let mut parts = Vec::with_capacity(places.len());
+    for place in places {
+        let (path, expected) = (format!("{}.{name}", place.path), place.shape.clone());
+        match state.get(&path) {
+            Some(tensor) if tensor.shape == expected => {
+                parts.push(Tensor::from_data(TensorData::new(tensor.values.clone(), [place.count()]), device));
+            }
+            Some(tensor) => return Err(LoadError::Shape { path, found: tensor.shape.clone(), expected }),
+            None => return Err(LoadError::Missing { path, shape: expected }),
+        }
+    }
+    Ok(concatenate(parts))
+}
+
+/// One after the other, padded with zeros to whole rows.
+fn concatenate(mut parts: Vec<Tensor<1>>) -> Tensor<1> {
+    let count: usize = parts.iter().map(|part| part.dims()[0]).sum();
+    let device = parts[0].device();
+    parts.push(Tensor::zeros([count.next_multiple_of(ROW).max(ROW) - count], &device));
+    parts.retain(|part| part.dims()[0] > 0);
+    Tensor::cat(parts, 0)
+}

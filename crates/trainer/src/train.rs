@@ -1,0 +1,252 @@
+//! The training loop: one arm, from a config to a finished run directory.
+//!
+//! The loop is our own rather than burn-train's, whose driver counts epochs: it has no step budget, no evaluation every so
+//! many steps, and a run that it resumes does not end with the same bytes. What burn-train is good at is used: its
+//! interrupter here, its metrics and live terminal renderer in [`crate::dashboard`].
+
+use std::time::Instant;
+
+use burn::module::Module;
+use burn::tensor::Device;
+use burn::train::Interrupter;
+use data::{Generator, Split, TrainingOrder};
+use model::tensors::{self, LoadError};
+use model::{Call, Decoder, Dropout, MaskError, ModelError};
+use runs::{
+    Best, Checkpoint, Config, Metric, MetricsLog, RunDirectory, RunError, Score, Status, Summary, Timing, TimingLog,
+};
+use thiserror::Error;
+
+use crate::arm::Arm;
+use crate::batch::{DeviceBatch, Tally, losses};
+use crate::evaluate::FixedSet;
+use crate::observer::{Observer, Plan, Stepped};
+use crate::optimiser::{AdamW, FlatGradient};
+use crate::schedule::learning_rate;
+
+/// Why a run could not go on. A run that diverges is not an error: it ends with [`Status::Diverged`].
+#[derive(Debug, Error)]
+pub enum TrainError {
+    /// The model can't be built.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A mask doesn't fit its batch.
+    #[error(transparent)]
+    Mask(#[from] MaskError),
+    /// A checkpoint of another model.
+    #[error("the checkpoint of step {step} doesn't fit the model: {error}; train again with --force")]
+    Checkpoint { step: u64, error: LoadError },
+    /// The run directory can't be read or written.
+    #[error(transparent)]
+    Files(#[from] RunError),
+    /// A set in which no position is scored says nothing about a model.
+    #[error("no position of the {split} set is scored: with these task parameters there is nothing to measure")]
+    NothingScored { split: Split },
+}
+
+/// How a call of [`train`] ended.
+#[derive(Debug)]
+pub enum Ending {
+    /// The run is done, well or not: see the summary's status.
+    Done(Summary),
+    /// Stopped on request after this step and saved; the same call goes on.
+    Interrupted {
+        /// Optimiser steps done.
+        step: u64,
+    },
+}
+
+/// Trains the arm of `config` in `directory`, from the start or from the last complete checkpoint found there.
+///
+/// The directory must hold the config and be locked. On flex and ndarray the files are the same bytes (timing apart)
+/// whatever was interrupted and resumed on the way.
+///
+/// # Errors
+/// See [`TrainError`].
+pub fn train(
+    config: &Config,
+    directory: &RunDirectory,
+    device: &Device,
+    observer: &mut dyn Observer,
+    interrupter: &Interrupter,
+) -> Result<Ending, TrainError> {
+    let arm = Arm::new(config);
+    let (task, sets, settings) = (&config.task.task, &config.task.sets, &config.train);
+
+    // ---- Model and optimiser, and how far an earlier call came --------------------------------------------------------
+    let training_device = device.clone().autodiff();
+    let mut model = arm.model(&training_device)?;
+    let latest = directory.checkpoints().latest()?.map(|latest| latest.checkpoint);
+    let mut optimiser = match &latest {
+        Some(checkpoint) => {
+            let misfit = |error| TrainError::Checkpoint { step: checkpoint.step, error };
+            model = tensors::from_host(model, &checkpoint.model).map_err(misfit)?;
+            AdamW::from_host(settings, &model, &checkpoint.optimiser).map_err(misfit)?
+        }
+        None => AdamW::new(settings, &model),
+    };
+    let first_step = latest.as_ref().map_or(0, |checkpoint| checkpoint.step);
+    let mut score = latest.as_ref().and_then(|checkpoint| checkpoint.validation);
+    let mut best = latest.as_ref().and_then(|checkpoint| checkpoint.best);
+    let mut log = Logs::open(directory, latest.map(|checkpoint| checkpoint.step), arm.tokens_after(first_step))?;
+
+    // ---- Data ---------------------------------------------------------------------------------------------------------
+    let generator = Generator::new(task, Split::Train, Split::Train.data_seed(config.seed));
+    let mut order = TrainingOrder::new(sets, config.seed);
+    let validation = FixedSet::new(task, Split::Validation, sets.validation_examples, settings.eval_batch as u64);
+    let test = FixedSet::new(task, Split::Test, sets.test_examples, settings.eval_batch as u64);
+
+    observer.start(&Plan { title: arm.title(), steps: settings.steps, first_step });
+    if first_step == 0 {
+        let tally = validation.score(&model.valid(), device)?;
+        if tally.scored == 0 {
+            return Err(TrainError::NothingScored { split: Split::Validation });
+        }
+        observer.validated(0, &tally);
+        log.metric(&metric(0, Split::Validation, &tally, 0))?;
+        score = Some(score_of(&tally));
+    }
+
+    // ---- Steps --------------------------------------------------------------------------------------------------------
+    let (micro_batches, batch_size) = (settings.accumulate as u64, settings.batch_size as u64);
+    let mut step = first_step;
+    let mut diverged = false;
+    while step < settings.steps && !diverged && !interrupter.should_stop() {
+        let batches: Vec<data::Batch> = (0..micro_batches)
+            .map(|micro| generator.batch(&order.indices(step, micro, micro_batches, batch_size)))
+            .collect();
+        let scored: usize = batches.iter().map(data::Batch::scored).sum();
+
+        // Forward and backward, each micro-batch weighted by its scored positions.
+        let mut sum: Option<FlatGradient> = None;
+        let mut tally = Tally::default();
+        for (micro, batch) in batches.iter().enumerate() {
+            let Some(batch) = DeviceBatch::new(batch, &training_device) else { continue };
+            let dropout = Dropout { seed: config.seed, step, micro_batch: micro as u64 };
+            let call = Call { scored: Some(&batch.scored), dropout: Some(&dropout), ..Default::default() };
+            let logits = model.forward(batch.tokens.clone(), call)?.logits;
+            let losses = losses(logits.clone(), &batch);
+            let mut gradients = (losses.clone().sum() / scored as f64).backward();
+            let gradient = FlatGradient::take(&model, &mut gradients);
+            sum = Some(match sum {
+                Some(sum) => sum.plus(gradient),
+                None => gradient,
+            });
+            tally.add(Tally::of(losses.inner(), logits.inner(), &batch.host_targets));
+        }
+
+        // One update, unless no position is scored or the numbers are gone.
+        let lr = learning_rate(settings, arm.steps_per_pass(), step + 1);
+        let norm = sum.as_ref().map_or(0.0, FlatGradient::norm);
+        diverged = !(norm.is_finite() && (tally.scored == 0 || tally.mean_loss().is_finite()));
+        if let (Some(gradient), false) = (sum, diverged) {
+            model = optimiser.step(model, gradient, norm, lr, step + 1);
+        }
+        step += 1;
+
+        // Logs.
+        let is_logged = step.is_multiple_of(settings.log_every) || step == settings.steps || diverged;
+        observer.stepped(&Stepped {
+            step,
+            loss: tally.mean_loss(),
+            accuracy: tally.accuracy(),
+            tokens: batches.iter().map(|batch| batch.tokens.len() as u64).sum(),
+        });
+        if is_logged && tally.scored > 0 {
+            let line = metric(step, Split::Train, &tally, arm.tokens_after(step));
+            log.metric(&Metric { lr: Some(lr), grad_norm: Some(norm), ..line })?;
+        }
+
+        // Evaluation and checkpoint.
+        if !diverged && (step.is_multiple_of(settings.eval_every) || step == settings.steps) {
+            let tally = validation.score(&model.valid(), device)?;
+            observer.validated(step, &tally);
+            log.metric(&metric(step, Split::Validation, &tally, arm.tokens_after(step)))?;
+            log.timing(step, arm.tokens_after(step))?;
+            score = Some(score_of(&tally));
+            best = Best::of(best, step, score_of(&tally));
+            save(directory, &mut log, &model, &optimiser, step, score, best)?;
+        }
+    }
+    observer.end();
+
+    // ---- The end ------------------------------------------------------------------------------------------------------
+    if step < settings.steps && !diverged {
+        save(directory, &mut log, &model, &optimiser, step, score, best)?;
+        return Ok(Ending::Interrupted { step });
+    }
+    let (status, test) = match diverged {
+        true => (Status::Diverged { step }, None),
+        false => (Status::Finished, Some(score_of(&test.score(&model.valid(), device)?))),
+    };
+    log.sync()?;
+    let validation = score.filter(|_| !diverged);
+    let summary = Summary { status, steps: step, tokens: arm.tokens_after(step), validation, test, best };
+    summary.write(&directory.summary_path())?;
+    Ok(Ending::Done(summary))
+}
+
+/// A complete checkpoint of `step`, after everything that led to it is on disk; only it and the best one are kept.
+fn save(
+    directory: &RunDirectory,
+    log: &mut Logs,
+    model: &Decoder,
+    optimiser: &AdamW,
+    step: u64,
+    validation: Option<Score>,
+    best: Option<Best>,
+) -> Result<(), TrainError> {
+    log.sync()?;
+    let (model, optimiser) = (tensors::to_host(model), optimiser.to_host());
+    let checkpoints = directory.checkpoints();
+    checkpoints.save(&Checkpoint { step, validation, best, model, optimiser })?;
+    let kept: Vec<u64> = best.map(|best| best.step).into_iter().chain([step]).collect();
+    Ok(checkpoints.keep_only(&kept)?)
+}
+
+fn metric(step: u64, split: Split, tally: &Tally, tokens: u64) -> Metric {
+    Metric { step, split, loss: tally.mean_loss(), accuracy: tally.accuracy(), lr: None, grad_norm: None, tokens }
+}
+
+fn score_of(tally: &Tally) -> Score {
+    Score { loss: tally.mean_loss(), accuracy: tally.accuracy() }
+}
+
+/// The two logs of a run, and the clock of the second.
+struct Logs {
+    metrics: MetricsLog,
+    timing: TimingLog,
+    /// Seconds that earlier calls took.
+    seconds_before: f64,
+    started: Instant,
+    /// Seconds and tokens at the last line.
+    last: (f64, u64),
+}
+
+impl Logs {
+    /// Opens both so that they go on after `step`, by which `tokens` had been read, or anew.
+    fn open(directory: &RunDirectory, step: Option<u64>, tokens: u64) -> Result<Self, RunError> {
+        let (metrics, timing) = directory.logs_after(step)?;
+        let seconds_before = match step {
+            Some(_) => runs::read_timings(&directory.timing_path())?.last().map_or(0.0, |line| line.seconds),
+            None => 0.0,
+        };
+        Ok(Self { metrics, timing, seconds_before, started: Instant::now(), last: (seconds_before, tokens) })
+    }
+
+    fn metric(&mut self, metric: &Metric) -> Result<(), RunError> {
+        self.metrics.append(metric)
+    }
+
+    fn timing(&mut self, step: u64, tokens: u64) -> Result<(), RunError> {
+        let seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
+        let (last_seconds, last_tokens) = std::mem::replace(&mut self.last, (seconds, tokens));
+        let tokens_per_second = (tokens - last_tokens) as f64 / (seconds - last_seconds).max(1e-9);
+        self.timing.append(&Timing { step, seconds, tokens_per_second })
+    }
+
+    fn sync(&mut self) -> Result<(), RunError> {
+        self.metrics.sync()?;
+        self.timing.sync()
+    }
+}

@@ -13,7 +13,7 @@ use crate::urn::Urn;
 /// Parameters of `mqar`: k key-value pairs in T tokens over a vocabulary of V.
 ///
 /// The distribution is that of `multiquery_ar` in Zoology (Arora et al., arXiv 2312.04927;
-/// `zoology/data/associative_recall.py`), in other random numbers. Positions `0..2k` hold k different keys of
+/// `zoology/data/multiquery_ar.py`), in other random numbers. Positions `0..2k` hold k different keys of
 /// `1..V/2`, each followed by its value; the values are different ones of `V/2..V`. The rest is cut into (T - 2k) / 2
 /// slots of two positions. Pair after pair takes a slot among those left, slot i (from 1) with probability proportional
 /// to i^(a-1), and repeats its key at the slot's first position: the query, whose target is the pair's value. Every

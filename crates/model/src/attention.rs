@@ -6,7 +6,7 @@ use burn::nn::Linear;
 use burn::tensor::{Tensor, activation::softmax};
 
 use crate::config::{Merge, ModelConfig, Positions};
-use crate::dropout::{Dropout, Place};
+use crate::dropout::DropoutAt;
 use crate::mask::Prepared;
 use crate::positions::rotate;
 use crate::weights::Weights;
@@ -18,8 +18,9 @@ use crate::weights::Weights;
 /// | `query.weight` | `[D, H·K]` |
 /// | `key.weight`, `value.weight` | `[D, G·K]` |
 /// | `output.weight` | `[H·K, D]`, or `[K, D]` when heads are averaged |
+/// | `query.bias`, `key.bias`, `value.bias`, `output.bias` | the columns of their weight, where configured |
 ///
-/// Columns `h·K .. (h+1)·K` belong to head h; query head h reads key/value head `h / (H/G)`.
+/// Columns `h·K .. (h+1)·K` belong to head h; query head h reads key/value head `h / (H/G)`, rounded down.
 #[derive(Module, Debug)]
 pub struct Attention {
     query: Linear,
@@ -38,8 +39,8 @@ pub struct Attention {
 pub struct AttentionCall<'a> {
     /// Forbidden connections.
     pub mask: Option<&'a Prepared>,
-    /// Dropout on the weights: its probability, layer and place. None in evaluation.
-    pub dropout: Option<(&'a Dropout, f64, usize, Place)>,
+    /// Dropout on the weights, after the softmax. None in evaluation.
+    pub dropout: Option<DropoutAt>,
     /// Factor on each head's context, `[H]`: 0 removes a head, 1 leaves it, and its gradient is the head's importance.
     pub gates: Option<&'a Tensor<1>>,
     /// Return the maps.
@@ -49,7 +50,8 @@ pub struct AttentionCall<'a> {
 /// What [`Attention::forward`] gives.
 #[derive(Clone, Debug)]
 pub struct AttentionOutput {
-    /// `[B, Lq, D]`.
+    /// `[B, Lq, D]`. Where a query may read nothing its heads give zeros, so the output there is `output.bias`, or zero
+    /// without one.
     pub output: Tensor<3>,
     /// `[B, H, Lq, Lk]`, before dropout: each row sums to 1, or is 0 where nothing may be read. None unless asked for.
     pub maps: Option<Tensor<4>>,
@@ -77,19 +79,25 @@ impl Attention {
     }
 
     /// `x` `[B, Lq, D]` reads itself, or `memory` `[B, Lk, D]` (cross-attention, where nothing is rotated).
+    ///
+    /// Keys that the mask forbids to every query, such as padding, may hold anything: NaN and infinity too leave no trace,
+    /// neither in other rows' outputs nor in gradients.
+    ///
+    /// # Panics
+    /// On inputs that are not `[B, L, D]`, gates that are not `[H]`, and a mask prepared for other lengths.
     pub fn forward(&self, x: Tensor<3>, memory: Option<Tensor<3>>, call: AttentionCall) -> AttentionOutput {
         let cross = memory.is_some();
-        // What no query may read must not matter, whatever it holds.
-        let clear = |tensor: Tensor<3>| match call.mask.and_then(|mask| mask.unread_keys.clone()) {
-            Some(unread) => tensor.mask_fill(unread, 0.0),
-            None => tensor,
-        };
-        let (x, memory) = match memory {
-            Some(memory) => (x, clear(memory)),
-            None => {
-                let x = clear(x);
-                (x.clone(), x)
+        let unread = call.mask.and_then(|mask| mask.unread_keys.clone());
+        // What no query may read must not matter, whatever it holds: its key and value are those of a zero vector. In
+        // self-attention it still asks, but never with a NaN, whose gradient would reach every other key.
+        let (x, memory) = match (memory, unread) {
+            (Some(memory), Some(unread)) => (x, memory.mask_fill(unread, 0.0)),
+            (Some(memory), None) => (x, memory),
+            (None, Some(unread)) => {
+                let cleared = x.clone().mask_fill(unread, 0.0);
+                (cleared.clone().mask_where(x.clone().is_finite(), x), cleared)
             }
+            (None, None) => (x.clone(), x),
         };
         let [b, lq, _] = x.dims();
         let [_, lk, _] = memory.dims();
@@ -112,7 +120,7 @@ impl Attention {
         let maps = masked_softmax(scores, call.mask);
 
         let kept = match call.dropout {
-            Some((dropout, probability, layer, place)) => dropout.apply(maps.clone(), probability, layer, place),
+            Some(dropout) => dropout.apply(maps.clone()),
             None => maps.clone(),
         };
         let context = kept.reshape([b, g, h / g * lq, lk]).matmul(value).reshape([b, h, lq, k]);

@@ -1,8 +1,10 @@
 //! One block: attention, then an MLP, each with its norm and residual where configured.
 
+use std::f64::consts::FRAC_1_SQRT_2;
+
 use burn::module::Module;
 use burn::nn::{LayerNorm, Linear};
-use burn::tensor::{Tensor, activation::gelu};
+use burn::tensor::Tensor;
 
 use crate::attention::{Attention, AttentionCall};
 use crate::config::{ModelConfig, Norm};
@@ -11,7 +13,12 @@ use crate::dropout::Place;
 use crate::mask::Prepared;
 use crate::weights::Weights;
 
-/// `D → F → D` with the exact (erf) GELU.
+/// `D → F → D` with the exact GELU between.
+///
+/// | parameter | shape |
+/// |---|---|
+/// | `up.weight`, `up.bias` | `[D, F]`, `[F]` |
+/// | `down.weight`, `down.bias` | `[F, D]`, `[D]` |
 #[derive(Module, Debug)]
 pub struct Mlp {
     up: Linear,
@@ -34,7 +41,21 @@ impl Mlp {
     }
 }
 
-/// A block of the stack: `x + attention(norm(x))`, then `x + mlp(norm(x))`.
+/// `x·Φ(x)`, Φ being the normal distribution function (Hendrycks 2016, section 2).
+///
+/// Not Burn's `gelu`: on most backends its gradient is that of the tanh approximation, off by up to 5e-4.
+fn gelu(x: Tensor<3>) -> Tensor<3> {
+    let below = ((x.clone() * FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
+    x * below
+}
+
+/// A block of the stack: `x + attention(norm1(x))`, then `x + mlp(norm2(x))` (pre-norm: Xiong 2020, figure 1b).
+///
+/// | parameter | shape |
+/// |---|---|
+/// | `norm1.gamma`, `norm1.beta`, `norm2.gamma`, `norm2.beta` | `[D]`, where there are norms |
+/// | `attention` | see [`Attention`] |
+/// | `mlp` | see [`Mlp`] |
 #[derive(Module, Debug)]
 pub struct Block {
     norm1: Option<LayerNorm>,
@@ -61,7 +82,8 @@ impl Block {
         }
     }
 
-    /// `x` `[B, L, D]` to the next block's input, and the maps `[B, H, L, L]` where asked for.
+    /// `x` `[B, L, D]` to the next block's input, and the maps `[B, H, L, L]` where asked for. `layer` is the block's
+    /// place in the stack: it selects its dropout and its gates.
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -74,7 +96,7 @@ impl Block {
             None,
             AttentionCall {
                 mask,
-                dropout: call.dropout.map(|dropout| (dropout, self.attention_dropout, layer, Place::Attention)),
+                dropout: call.dropout.map(|dropout| dropout.at(layer, Place::Attention, self.attention_dropout)),
                 gates: call.gates.map(|gates| &gates[layer]),
                 maps: call.maps,
             },
@@ -89,7 +111,7 @@ impl Block {
 
     fn add(&self, x: Tensor<3>, change: Tensor<3>, layer: usize, place: Place, call: &Call) -> Tensor<3> {
         let change = match call.dropout {
-            Some(dropout) => dropout.apply(change, self.residual_dropout, layer, place),
+            Some(dropout) => dropout.at(layer, place, self.residual_dropout).apply(change),
             None => change,
         };
         if self.residual { x + change } else { change }

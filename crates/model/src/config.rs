@@ -80,8 +80,8 @@ pub struct ModelConfig {
     pub init: Init,
     /// Biases on the query, value and output projections.
     pub bias: bool,
-    /// A bias on the key projection. It adds the same number to every score of a row, which the softmax cancels: its
-    /// true gradient is zero.
+    /// A bias on the key projection. Without `rope` it adds the same number to every score of a row, which the softmax
+    /// cancels: its true gradient is zero.
     pub key_bias: bool,
     /// What happens to the heads' contexts before the output projection.
     pub merge: Merge,
@@ -251,7 +251,8 @@ impl ModelConfig {
         }
         let (d, h, kv, k) = (self.d_model as u128, self.heads as u128, self.kv_heads() as u128, self.d_head() as u128);
         let block = d * k * (2 * h + 2 * kv) + if self.mlp { 2 * d * self.d_ff() as u128 } else { 0 };
-        let parameters = block * self.layers as u128 + d * (dims.vocab + dims.outputs + dims.length) as u128;
+        let parameters = block * self.layers as u128
+            + d * [dims.vocab, dims.outputs, dims.length].iter().map(|&n| n as u128).sum::<u128>();
         if parameters > MOST_PARAMETERS {
             let (key, value) = ("d_model", self.d_model);
             return Err(ModelError::TooLarge { key, value, parameters, most: MOST_PARAMETERS });

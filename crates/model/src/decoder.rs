@@ -3,6 +3,7 @@
 use burn::module::Module;
 use burn::nn::{Embedding, LayerNorm, Linear};
 use burn::tensor::{Device, Int, Tensor};
+use thiserror::Error;
 
 use crate::block::{Block, normed};
 use crate::config::{Dims, ModelConfig, ModelError, Norm, Positions};
@@ -17,10 +18,9 @@ use crate::weights::Weights;
 /// |---|---|
 /// | `token.weight` | `[V, D]` |
 /// | `position.weight` | `[length, D]`, with learned positions |
-/// | `blocks.i.norm1`, `blocks.i.norm2`, `norm` | `gamma`, `beta` `[D]` |
-/// | `blocks.i.attention` | see [`crate::Attention`] |
-/// | `blocks.i.mlp.up`, `blocks.i.mlp.down` | `[D, F]`, `[F, D]` |
-/// | `logits.weight` | `[D, outputs]`, unless tied |
+/// | `blocks.i` | see [`Block`] |
+/// | `norm.gamma`, `norm.beta` | `[D]`, where there are norms |
+/// | `logits.weight`, `logits.bias` | `[D, outputs]`, `[outputs]`, unless tied |
 #[derive(Module, Debug)]
 pub struct Decoder {
     token: Embedding,
@@ -28,6 +28,8 @@ pub struct Decoder {
     blocks: Vec<Block>,
     norm: Option<LayerNorm>,
     logits: Option<Linear>,
+    heads: usize,
+    outputs: usize,
     causal: bool,
     sinusoidal: bool,
     embedding_dropout: f64,
@@ -36,7 +38,7 @@ pub struct Decoder {
 /// What one forward pass takes besides its tokens, and what it shall give besides logits.
 #[derive(Clone, Copy, Default)]
 pub struct Call<'a> {
-    /// Flat positions (`b·L + t`) whose logits are wanted, `[N]`; all where None.
+    /// Flat positions (`b·L + t`) whose logits are wanted, `[N]`, each below B·L; all where None.
     pub scored: Option<&'a Tensor<1, Int>>,
     /// `[B, L]`, row-major: positions that hold padding.
     pub padding: Option<&'a [bool]>,
@@ -48,10 +50,25 @@ pub struct Call<'a> {
     pub maps: bool,
 }
 
+/// An input that the model can't take.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CallError {
+    /// More tokens than learned positions.
+    #[error("an input of {length} tokens is longer than the {most} learned positions of the model")]
+    TooLong { length: usize, most: usize },
+    /// A padding that isn't `[B, L]`.
+    #[error(transparent)]
+    Padding(#[from] MaskError),
+    /// One gate for each head of each layer.
+    #[error("gates of shape {given:?}, but the model has {layers} layers of {heads} heads")]
+    Gates { given: Vec<usize>, layers: usize, heads: usize },
+}
+
 /// What a forward pass gives.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// `[N, outputs]` at the scored positions, or `[B·L, outputs]` at all.
+    /// `[N, outputs]` at the scored positions, or `[B·L, outputs]` at all. Where N is 0 it depends on nothing, so no
+    /// backward pass can start there.
     pub logits: Tensor<2>,
     /// `[B, H, L, L]` for each layer, before dropout; empty unless asked for.
     pub maps: Vec<Tensor<4>>,
@@ -72,21 +89,24 @@ impl Decoder {
             blocks: (0..config.layers).map(|i| Block::new(config, &format!("blocks.{i}"), &weights)).collect(),
             norm: (config.norm == Norm::Pre).then(|| weights.norm(d)),
             logits: (!config.tied).then(|| weights.linear("logits", d, dims.outputs, true)),
+            heads: config.heads,
+            outputs: dims.outputs,
             causal: config.causal,
             sinusoidal: config.positions == Positions::Sinusoidal,
             embedding_dropout: config.embedding_dropout,
         })
     }
 
-    /// `tokens` `[B, L]` to logits where they are wanted.
+    /// `tokens` `[B, L]`, each in `0..V`, to logits where they are wanted.
+    ///
+    /// Tokens and scored positions aren't checked against their range, which would mean to wait for the device: beyond it
+    /// a CPU backend panics and a GPU reads something else.
     ///
     /// # Errors
-    /// A padding that isn't `[B, L]`.
-    ///
-    /// # Panics
-    /// On an input longer than the learned positions.
-    pub fn forward(&self, tokens: Tensor<2, Int>, call: Call) -> Result<Output, MaskError> {
+    /// More tokens than learned positions, a padding that isn't `[B, L]`, gates that aren't `[H]` for each layer.
+    pub fn forward(&self, tokens: Tensor<2, Int>, call: Call) -> Result<Output, CallError> {
         let [b, l] = tokens.dims();
+        self.check(l, &call)?;
         let mask = self.mask(b, l, call.padding, &tokens.device())?;
 
         let mut x = self.token.forward(tokens); // [B, L, D]
@@ -94,10 +114,11 @@ impl Decoder {
         if let Some(position) = &self.position {
             x = x + position.weight.val().narrow(0, 0, l).unsqueeze::<3>();
         } else if self.sinusoidal {
-            x = x.clone() + sinusoidal(l, d, &x.device()).unsqueeze::<3>();
+            let table = sinusoidal(l, d, &x.device());
+            x = x + table.unsqueeze::<3>();
         }
         if let Some(dropout) = call.dropout {
-            x = dropout.apply(x, self.embedding_dropout, 0, Place::Embedding);
+            x = dropout.at(0, Place::Embedding, self.embedding_dropout).apply(x);
         }
 
         let mut maps = Vec::new();
@@ -109,6 +130,10 @@ impl Decoder {
 
         let mut x = x.reshape([b * l, d]);
         if let Some(scored) = call.scored {
+            if scored.dims() == [0] {
+                // ndarray divides by the number of rows of a matrix product.
+                return Ok(Output { logits: Tensor::zeros([0, self.outputs], &x.device()), maps });
+            }
             x = x.select(0, scored.clone()); // [N, D]
         }
         let x = normed(&self.norm, x);
@@ -117,6 +142,23 @@ impl Decoder {
             None => x.matmul(self.token.weight.val().transpose()),
         };
         Ok(Output { logits, maps })
+    }
+
+    fn check(&self, length: usize, call: &Call) -> Result<(), CallError> {
+        if let Some(position) = &self.position {
+            let [most, _] = position.weight.dims();
+            if length > most {
+                return Err(CallError::TooLong { length, most });
+            }
+        }
+        if let Some(gates) = call.gates {
+            let given: Vec<usize> = gates.iter().map(|gates| gates.dims()[0]).collect();
+            let (layers, heads) = (self.blocks.len(), self.heads);
+            if given != vec![heads; layers] {
+                return Err(CallError::Gates { given, layers, heads });
+            }
+        }
+        Ok(())
     }
 
     fn mask(

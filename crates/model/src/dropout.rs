@@ -7,7 +7,7 @@ use burn::tensor::{Bool, Tensor, TensorData};
 
 use crate::random::Stream;
 
-/// Where in a layer a dropout acts.
+/// Where in a layer a dropout acts. The numbers are part of a mask's name, so they never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// On the sum of token and position embedding.
@@ -36,18 +36,34 @@ pub struct Dropout {
 }
 
 impl Dropout {
-    /// Sets each entry to zero with `probability` and scales the others by `1 / (1 − probability)` (Srivastava 2014,
-    /// section 10: "inverted dropout").
-    pub fn apply<const N: usize>(&self, x: Tensor<N>, probability: f64, layer: usize, place: Place) -> Tensor<N> {
-        if probability == 0.0 {
+    /// The dropout at one place of one layer, which sets each entry to zero with `probability` in 0..1.
+    pub fn at(self, layer: usize, place: Place, probability: f64) -> DropoutAt {
+        DropoutAt { pass: self, layer, place, probability }
+    }
+}
+
+/// The dropout at one place of a forward pass. Made by [`Dropout::at`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DropoutAt {
+    pass: Dropout,
+    layer: usize,
+    place: Place,
+    probability: f64,
+}
+
+impl DropoutAt {
+    /// Sets entries to zero at random and divides the others by the probability of being kept, so that the expectation
+    /// stays (Srivastava 2014, section 10).
+    pub fn apply<const N: usize>(self, x: Tensor<N>) -> Tensor<N> {
+        if self.probability == 0.0 {
             return x;
         }
-        let counters = [self.step, self.micro_batch, layer as u64, place as u64];
-        let mut stream = Stream::new("dropout", self.seed, &counters);
-        let threshold = (probability * (1u64 << 32) as f64) as u64;
+        let Dropout { seed, step, micro_batch } = self.pass;
+        let mut stream = Stream::new("dropout", seed, &[step, micro_batch, self.layer as u64, self.place as u64]);
+        let threshold = (self.probability * (1u64 << 32) as f64) as u64;
         let shape = x.dims();
         let dropped: Vec<bool> = (0..shape.iter().product()).map(|_| u64::from(stream.bits()) < threshold).collect();
         let dropped = Tensor::<N, Bool>::from_data(TensorData::new(dropped, shape), &x.device());
-        (x / (1.0 - probability)).mask_fill(dropped, 0.0)
+        (x / (1.0 - self.probability)).mask_fill(dropped, 0.0)
     }
 }

@@ -31,8 +31,11 @@ pub mod weights;
 
 mod random;
 
-pub use attention::{Attention, AttentionOutput};
+pub use attention::{Attention, AttentionCall, AttentionOutput};
 pub use config::{Dims, Init, Merge, ModelConfig, ModelError, Norm, Positions};
-pub use decoder::{Call, Decoder, Output};
+pub use decoder::{Call, CallError, Decoder, Output};
 pub use dropout::Dropout;
-pub use mask::{Mask, MaskError};
+pub use mask::Mask;
+
+/// What [`Decoder::forward`] refuses, by its former name.
+pub type MaskError = CallError;

@@ -42,6 +42,9 @@ impl Mask {
     }
 
     /// `forbidden` in row-major order of `shape`, each of whose dimensions is full or 1.
+    ///
+    /// # Errors
+    /// Another number of entries than the shape's product.
     pub fn new(shape: [usize; 4], forbidden: Vec<bool>) -> Result<Self, MaskError> {
         let expected = shape.iter().product();
         if forbidden.len() != expected {
@@ -58,11 +61,17 @@ impl Mask {
     }
 
     /// Keys that hold padding: `is_padding` is `[B, Lk]`, row-major. Shape `[B, 1, 1, Lk]`.
+    ///
+    /// # Errors
+    /// Another number of entries than B·Lk.
     pub fn padding(batch: usize, keys: usize, is_padding: Vec<bool>) -> Result<Self, MaskError> {
         Self::new([batch, 1, 1, keys], is_padding)
     }
 
     /// Forbidden by either.
+    ///
+    /// # Errors
+    /// Shapes that differ in a dimension where neither is 1.
     pub fn union(&self, other: &Self) -> Result<Self, MaskError> {
         let mut shape = [0; 4];
         for ((to, &a), &b) in shape.iter_mut().zip(&self.shape).zip(&other.shape) {
@@ -81,13 +90,19 @@ impl Mask {
         self.shape
     }
 
-    /// Whether the connection at `[b, h, i, j]` is forbidden, broadcast dimensions read at 0.
+    /// Whether the connection at `[b, h, i, j]` is forbidden; a dimension of 1 answers for every index.
+    ///
+    /// # Panics
+    /// On an index out of range.
     pub fn at(&self, index: [usize; 4]) -> bool {
         let flat = index.iter().zip(&self.shape).fold(0, |flat, (&i, &n)| flat * n + if n == 1 { 0 } else { i });
         self.forbidden[flat]
     }
 
     /// Brings the mask onto a device for scores of shape `[B, H, Lq, Lk]`.
+    ///
+    /// # Errors
+    /// A dimension of the mask that is neither 1 nor the scores'.
     pub fn prepare(&self, scores: [usize; 4], device: &Device) -> Result<Prepared, MaskError> {
         if self.shape.iter().zip(&scores).any(|(&m, &s)| m != s && m != 1) {
             return Err(MaskError::DoesNotBroadcast { mask: self.shape, scores });

@@ -1,6 +1,9 @@
 //! Named tensors of f32 in safetensors files.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+};
 
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
@@ -19,6 +22,18 @@ const MOST_BYTES: u64 = (8 << 30) + (100 << 20);
 /// # Errors
 /// [`RunError::Tensors`] for a tensor with another number of values than its shape says; `path` names the file.
 pub fn to_bytes(tensors: &Tensors, path: &Path) -> Result<Vec<u8>, RunError> {
+    to_bytes_with(tensors, None, path)
+}
+
+/// [`to_bytes`] with text in the file's metadata. With more than one key their order, and so the bytes, may vary.
+///
+/// # Errors
+/// As [`to_bytes`].
+pub fn to_bytes_with(
+    tensors: &Tensors,
+    metadata: Option<HashMap<String, String>>,
+    path: &Path,
+) -> Result<Vec<u8>, RunError> {
     let refuse = |message: String| RunError::Tensors { path: path.into(), message };
     let encoded: Vec<(&str, &[usize], Vec<u8>)> = tensors
         .iter()
@@ -32,7 +47,7 @@ pub fn to_bytes(tensors: &Tensors, path: &Path) -> Result<Vec<u8>, RunError> {
         let view = TensorView::new(Dtype::F32, shape.to_vec(), bytes);
         views.push((*name, view.map_err(|error| refuse(format!("tensor `{name}`: {error}")))?));
     }
-    safetensors::serialize(views, None).map_err(|error| refuse(error.to_string()))
+    safetensors::serialize(views, metadata).map_err(|error| refuse(error.to_string()))
 }
 
 /// Tensors from a safetensors file's bytes. Never takes more memory than a few times the bytes.

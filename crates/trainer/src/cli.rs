@@ -33,6 +33,8 @@ pub enum Command {
     Train(TrainArguments),
     /// List the tasks, or explain one and show samples of it.
     Tasks(TasksArguments),
+    /// Write a run's weights, config and an example into one safetensors file.
+    Export(ExportArguments),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -73,6 +75,9 @@ pub struct TrainArguments {
     /// Show no progress, only the result.
     #[arg(long)]
     pub quiet: bool,
+    /// Report to the process that started this one (used by `compare`).
+    #[arg(long, hide = true, conflicts_with_all = ["tui", "quiet"])]
+    pub worker: bool,
 }
 
 impl TrainArguments {
@@ -102,6 +107,31 @@ pub struct TasksArguments {
     /// Seed of the run whose training samples are shown.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+}
+
+/// Arguments of `export`.
+#[derive(Args, Debug)]
+pub struct ExportArguments {
+    /// The run directory.
+    pub run: PathBuf,
+    /// The file to write; step-N.safetensors in the run directory unless set.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Which checkpoint.
+    #[arg(long, value_enum, default_value_t = Which::Last)]
+    pub which: Which,
+    /// The file's format.
+    #[arg(long, default_value = "safetensors", value_parser = ["safetensors"])]
+    pub format: String,
+}
+
+/// A checkpoint that a run keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Which {
+    /// The final step, or where the run stopped.
+    Last,
+    /// The smallest validation loss.
+    Best,
 }
 
 fn parse_backend(name: &str) -> Result<Backend, String> {

@@ -2,6 +2,9 @@
 
 use burn::train::Interrupter;
 
+use crate::commands::tell;
+use crate::dashboard;
+
 /// An interrupter that SIGINT, SIGTERM and SIGHUP set off.
 ///
 /// # Errors
@@ -11,9 +14,10 @@ pub fn on_signal() -> Result<Interrupter, ctrlc::Error> {
     let handler = interrupter.clone();
     ctrlc::set_handler(move || {
         if handler.should_stop() {
+            dashboard::restore_terminal();
             std::process::exit(130);
         }
-        eprintln!("\nStopping after this step (once more: at once, what came after the last checkpoint is lost).");
+        tell("\nStopping after this step (once more: at once, what came after the last checkpoint is lost).");
         handler.stop(Some("signal"));
     })?;
     Ok(interrupter)

@@ -16,3 +16,4 @@ pub mod optimiser;
 pub mod progress;
 pub mod schedule;
 pub mod train;
+pub mod workers;

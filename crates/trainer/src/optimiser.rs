@@ -50,6 +50,11 @@ impl FlatGradient {
         Self(self.0 + other.0)
     }
 
+    /// Every entry on the host, in the order of [`tensors::places`], then the padding.
+    pub fn to_host(&self) -> Vec<f32> {
+        tensors::host_values(self.0.clone())
+    }
+
     /// The global L2 norm over all parameters.
     pub fn norm(&self) -> f64 {
         let rows = self.0.dims()[0] / ROW;

@@ -85,6 +85,7 @@ pub fn train(
         }
         None => AdamW::new(settings, &model),
     };
+    let is_new = latest.is_none(); // a run stopped before its first step has a checkpoint of step 0
     let first_step = latest.as_ref().map_or(0, |checkpoint| checkpoint.step);
     let mut score = latest.as_ref().and_then(|checkpoint| checkpoint.validation);
     let mut best = latest.as_ref().and_then(|checkpoint| checkpoint.best);
@@ -97,7 +98,7 @@ pub fn train(
     let test = FixedSet::new(task, Split::Test, sets.test_examples, settings.eval_batch as u64);
 
     observer.start(&Plan { title: arm.title(), steps: settings.steps, first_step });
-    if first_step == 0 {
+    if is_new {
         let tally = validation.score(&model.valid(), device)?;
         if tally.scored == 0 {
             return Err(TrainError::NothingScored { split: Split::Validation });
@@ -115,31 +116,13 @@ pub fn train(
         let batches: Vec<data::Batch> = (0..micro_batches)
             .map(|micro| generator.batch(&order.indices(step, micro, micro_batches, batch_size)))
             .collect();
-        let scored: usize = batches.iter().map(data::Batch::scored).sum();
-
-        // Forward and backward, each micro-batch weighted by its scored positions.
-        let mut sum: Option<FlatGradient> = None;
-        let mut tally = Tally::default();
-        for (micro, batch) in batches.iter().enumerate() {
-            let Some(batch) = DeviceBatch::new(batch, &training_device) else { continue };
-            let dropout = Dropout { seed: config.seed, step, micro_batch: micro as u64 };
-            let call = Call { scored: Some(&batch.scored), dropout: Some(&dropout), ..Default::default() };
-            let logits = model.forward(batch.tokens.clone(), call)?.logits;
-            let losses = losses(logits.clone(), &batch);
-            let mut gradients = (losses.clone().sum() / scored as f64).backward();
-            let gradient = FlatGradient::take(&model, &mut gradients);
-            sum = Some(match sum {
-                Some(sum) => sum.plus(gradient),
-                None => gradient,
-            });
-            tally.add(Tally::of(losses.inner(), logits.inner(), &batch.host_targets));
-        }
+        let (tally, gradient) = accumulate(&model, &batches, config.seed, step, &training_device)?;
 
         // One update, unless no position is scored or the numbers are gone.
         let lr = learning_rate(settings, arm.steps_per_pass(), step + 1);
-        let norm = sum.as_ref().map_or(0.0, FlatGradient::norm);
+        let norm = gradient.as_ref().map_or(0.0, FlatGradient::norm);
         diverged = !(norm.is_finite() && (tally.scored == 0 || tally.mean_loss().is_finite()));
-        if let (Some(gradient), false) = (sum, diverged) {
+        if let (Some(gradient), false) = (gradient, diverged) {
             model = optimiser.step(model, gradient, norm, lr, step + 1);
         }
         step += 1;
@@ -163,9 +146,13 @@ pub fn train(
             observer.validated(step, &tally);
             log.metric(&metric(step, Split::Validation, &tally, arm.tokens_after(step)))?;
             log.timing(step, arm.tokens_after(step))?;
-            score = Some(score_of(&tally));
-            best = Best::of(best, step, score_of(&tally));
-            save(directory, &mut log, &model, &optimiser, step, score, best)?;
+            // What an update broke shows in the next step's loss, but after the last one only here.
+            diverged = !tally.mean_loss().is_finite();
+            if !diverged {
+                score = Some(score_of(&tally));
+                best = Best::of(best, step, score_of(&tally));
+                save(directory, &mut log, &model, &optimiser, step, score, best)?;
+            }
         }
     }
     observer.end();
@@ -184,6 +171,38 @@ pub fn train(
     let summary = Summary { status, steps: step, tokens: arm.tokens_after(step), validation, test, best };
     summary.write(&directory.summary_path())?;
     Ok(Ending::Done(summary))
+}
+
+/// Forward and backward of optimiser step `step` (from 0) over its micro-batches, each weighted by its scored positions:
+/// loss and gradient are those of one large batch, whichever way it is cut. No gradient where no position is scored.
+///
+/// # Errors
+/// A mask that doesn't fit its batch.
+pub fn accumulate(
+    model: &Decoder,
+    batches: &[data::Batch],
+    seed: u64,
+    step: u64,
+    device: &Device,
+) -> Result<(Tally, Option<FlatGradient>), MaskError> {
+    let scored: usize = batches.iter().map(data::Batch::scored).sum();
+    let mut sum: Option<FlatGradient> = None;
+    let mut tally = Tally::default();
+    for (micro_batch, batch) in (0..).zip(batches) {
+        let Some(batch) = DeviceBatch::new(batch, device) else { continue };
+        let dropout = Dropout { seed, step, micro_batch };
+        let call = Call { scored: Some(&batch.scored), dropout: Some(&dropout), ..Default::default() };
+        let logits = model.forward(batch.tokens.clone(), call)?.logits;
+        let losses = losses(logits.clone(), &batch);
+        let mut gradients = (losses.clone().sum() / scored as f64).backward();
+        let gradient = FlatGradient::take(model, &mut gradients);
+        sum = Some(match sum {
+            Some(sum) => sum.plus(gradient),
+            None => gradient,
+        });
+        tally.add(Tally::of(losses.inner(), logits.inner(), &batch.host_targets));
+    }
+    Ok((tally, sum))
 }
 
 /// A complete checkpoint of `step`, after everything that led to it is on disk; only it and the best one are kept.

@@ -1,5 +1,6 @@
 //! What each command does.
 
+mod export;
 mod tasks;
 mod train;
 
@@ -45,8 +46,11 @@ pub fn main() -> ExitCode {
         None => train::run(&cli.train),
         Some(Command::Train(arguments)) => train::run(&arguments),
         Some(Command::Tasks(arguments)) => tasks::run(&arguments),
+        Some(Command::Export(arguments)) => export::run(&arguments),
         Some(Command::Completions { shell }) => {
-            clap_complete::generate(shell, &mut Cli::command(), "trainer", &mut std::io::stdout());
+            let mut script = vec![]; // clap_complete panics where its reader has gone away
+            clap_complete::generate(shell, &mut Cli::command(), "trainer", &mut script);
+            print(String::from_utf8_lossy(&script).trim_end());
             Ok(Success::Done)
         }
     };
@@ -54,10 +58,15 @@ pub fn main() -> ExitCode {
         Ok(Success::Done) => ExitCode::SUCCESS,
         Ok(Success::Interrupted) => ExitCode::from(130),
         Err(failure) => {
-            eprintln!("error: {}", failure.message);
+            tell(format!("error: {}", failure.message));
             ExitCode::from(failure.code)
         }
     }
+}
+
+/// Prints to standard error; where nobody reads it, the exit code has to do.
+pub(crate) fn tell(text: impl Display) {
+    drop(writeln!(std::io::stderr(), "{text}"));
 }
 
 /// Prints to standard output; a reader that has gone away (`| head`) ends the program quietly.

@@ -1,5 +1,6 @@
 //! `trainer train`: from a config file to a run directory.
 
+use std::io::IsTerminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use data::Split;
 use model::{cost, tensors};
 use runs::{Config, Fingerprints, Lock, Manifest, Parts, Program, RunDirectory, State, Status, Summary};
 
-use super::{Failure, Success, print};
+use super::{Failure, Success, print, tell};
 use crate::arm::Arm;
 use crate::cli::TrainArguments;
 use crate::dashboard::Dashboard;
@@ -18,6 +19,7 @@ use crate::evaluate::FixedSet;
 use crate::observer::{Observer, Silent};
 use crate::progress::{ProgressLine, duration};
 use crate::train::{Ending, train};
+use crate::workers::Reporter;
 use crate::{backend, interrupt};
 
 pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
@@ -27,6 +29,9 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     // SAFETY: nothing has started another thread yet.
     unsafe { backend::set_threads(threads) };
     let directory = RunDirectory::of(&arguments.out, &config);
+    if arguments.tui && !std::io::stdout().is_terminal() {
+        return Err(Failure::usage("--tui needs a terminal; leave it out for a progress line"));
+    }
     if arguments.dry_run {
         let device = backend::open(config.backend).map_err(Failure::usage)?;
         return dry_run(&config, &directory, &device, threads);
@@ -35,8 +40,7 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     let state = directory.state().map_err(Failure::failed)?;
     if let (State::Finished(summary), false) = (&state, arguments.force) {
         print(format!("{} is done already (--force trains it again).", directory.path().display()));
-        print(result(&config, &directory, summary));
-        return Ok(Success::Done);
+        return done(&config, &directory, summary);
     }
     let device = backend::open(config.backend).map_err(Failure::usage)?;
     let lock = directory.create(&config).map_err(Failure::failed)?;
@@ -48,25 +52,29 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     let interrupter = interrupt::on_signal().map_err(Failure::failed)?;
     let ending = {
         let mut observer = observer(arguments, &interrupter)?;
-        if !arguments.quiet && !arguments.tui {
-            eprintln!("{}", headline(&config, &directory, threads));
+        if !(arguments.quiet || arguments.tui || arguments.worker) {
+            tell(headline(&config, &directory, threads));
         }
         train(&config, &directory, &device, observer.as_mut(), &interrupter).map_err(Failure::failed)?
     };
     match ending {
-        Ending::Done(summary) => {
-            print(result(&config, &directory, &summary));
-            match summary.status {
-                Status::Finished => Ok(Success::Done),
-                Status::Diverged { step } => Err(Failure::failed(format!(
-                    "the run diverged at step {step}: its loss or gradient is no longer finite. Try a smaller train.lr or a longer train.warmup"
-                ))),
-            }
-        }
+        Ending::Done(summary) => done(&config, &directory, &summary),
         Ending::Interrupted { step } => {
-            print(format!("Stopped after step {step} and saved. The same command goes on from there."));
+            let how = if arguments.force { "The same command without --force" } else { "The same command" };
+            print(format!("Stopped after step {step} and saved. {how} goes on from there."));
             Ok(Success::Interrupted)
         }
+    }
+}
+
+/// Shows what came out; a run that diverged counts as a failure, also when it is only shown again.
+fn done(config: &Config, directory: &RunDirectory, summary: &Summary) -> Result<Success, Failure> {
+    print(result(config, directory, summary));
+    match summary.status {
+        Status::Finished => Ok(Success::Done),
+        Status::Diverged { step } => Err(Failure::failed(format!(
+            "the run diverged at step {step}: its loss or gradient is no longer finite. Try a smaller train.lr or a longer train.warmup"
+        ))),
     }
 }
 
@@ -76,15 +84,14 @@ fn threads(arguments: &TrainArguments) -> usize {
 }
 
 fn observer(arguments: &TrainArguments, interrupter: &Interrupter) -> Result<Box<dyn Observer>, Failure> {
-    use std::io::IsTerminal;
     if arguments.quiet {
         return Ok(Box::new(Silent));
     }
+    if arguments.worker {
+        return Ok(Box::new(Reporter::new(interrupter.clone())));
+    }
     if !arguments.tui {
         return Ok(Box::new(ProgressLine::new()));
-    }
-    if !std::io::stdout().is_terminal() {
-        return Err(Failure::usage("--tui needs a terminal; leave it out for a progress line"));
     }
     Ok(Box::new(Dashboard::new(interrupter.clone())))
 }
@@ -191,6 +198,8 @@ fn dry_run(config: &Config, directory: &RunDirectory, device: &Device, threads: 
     let mut trial = config.clone();
     trial.train.steps = STEPS + 1;
     trial.train.eval_every = trial.train.steps;
+    trial.task.sets.validation_examples = config.task.sets.validation_examples.min(config.train.eval_batch as u64);
+    trial.task.sets.test_examples = 1;
     let step_seconds = time_a_step(&trial, device)?;
     let model = arm.model(device).map_err(Failure::usage)?.valid();
     let examples = config.task.sets.validation_examples.min(config.train.eval_batch as u64);

@@ -1,0 +1,111 @@
+//! A whole decoder against `decoder` in `scripts/attention_fixtures.py`: plain PyTorch, written from the documented
+//! names and shapes of the parameters.
+
+use std::collections::BTreeSet;
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use headcount_model::loss::cross_entropy;
+use headcount_model::mask::MaskError;
+use headcount_model::tensors::{flat_gradients, from_host, places};
+use headcount_model::{Call, CallError, Decoder, Dims, Init, Merge, ModelConfig, Norm, Positions};
+
+use crate::support::{Backend, Fixture, Worst, corner, values};
+
+checks![logits_loss_maps_and_gradients_agree_with_pytorch];
+
+fn variants() -> Vec<(&'static str, ModelConfig)> {
+    let base = || ModelConfig { d_model: 16, layers: 2, heads: 4, d_ff: Some(32), ..Default::default() };
+    vec![
+        ("learned", base()),
+        ("one_head", ModelConfig { heads: 1, ..base() }),
+        ("rope", ModelConfig { positions: Positions::Rope, ..base() }),
+        ("sinusoidal", ModelConfig { positions: Positions::Sinusoidal, ..base() }),
+        ("tied", ModelConfig { tied: true, init: Init::Gpt2, ..base() }),
+        ("multi_query", ModelConfig { kv_heads: Some(1), ..base() }),
+        ("encoder", ModelConfig { causal: false, positions: Positions::None, ..base() }),
+        ("key_bias", ModelConfig { key_bias: true, ..base() }),
+        ("bare", ModelConfig { norm: Norm::None, residual: false, mlp: false, merge: Merge::Mean, ..base() }),
+    ]
+}
+
+fn logits_loss_maps_and_gradients_agree_with_pytorch(backend: &Backend) {
+    let fixture = Fixture::load("decoder.safetensors");
+    let mut worst = Worst::new(backend.name, 1e-4);
+    let ints = |name: &str| -> Vec<i32> { fixture.get(name).values.iter().map(|&value| value as i32).collect() };
+    let [b, l] = fixture.get("tokens").shape[..] else { panic!() };
+    let tokens = Tensor::<2, Int>::from_data(TensorData::new(ints("tokens"), [b, l]), &backend.device);
+    let padding = fixture.bools("padding");
+    let (scored, targets): (Vec<i32>, Vec<i32>) =
+        ints("targets").into_iter().enumerate().filter(|(_, t)| *t >= 0).map(|(i, t)| (i as i32, t)).unzip();
+    let int_list = |values: Vec<i32>| {
+        let count = values.len();
+        Tensor::<1, Int>::from_data(TensorData::new(values, [count]), &backend.device)
+    };
+    let (scored, targets) = (int_list(scored), int_list(targets));
+
+    for (variant, config) in variants() {
+        let outputs = if config.tied { 11 } else { 7 };
+        let model = Decoder::new(&config, Dims { vocab: 11, outputs, length: l }, 0, &backend.device).unwrap();
+        let tensors = places(&model).into_iter().map(|place| {
+            let tensor = corner(fixture.get(&format!("parameters/{}", place.path)), &place.shape);
+            (place.path, tensor)
+        });
+        let model = from_host(model.clone(), &tensors.collect()).unwrap();
+
+        let call = Call { padding: Some(&padding), maps: true, ..Default::default() };
+        let all = model.forward(tokens.clone(), call).unwrap();
+        let logits = all.logits.reshape([b, l, outputs]);
+        worst.compare(&format!("{variant}/logits"), logits, fixture.get(&format!("{variant}/logits")));
+        let maps = Tensor::stack::<5>(all.maps, 0);
+        worst.compare(&format!("{variant}/maps"), maps, fixture.get(&format!("{variant}/maps")));
+
+        let call = Call { scored: Some(&scored), padding: Some(&padding), ..Default::default() };
+        let logits = model.forward(tokens.clone(), call).unwrap().logits;
+        let loss = cross_entropy(logits, targets.clone()).mean();
+        worst.compare(&format!("{variant}/loss"), loss.clone(), fixture.get(&format!("{variant}/loss")));
+
+        let mut gradients = loss.backward();
+        let mut compared = BTreeSet::new();
+        for (place, gradient) in places(&model).into_iter().zip(flat_gradients(&model, &mut gradients)) {
+            let what = format!("{variant}/gradient.{}", place.path);
+            assert_eq!(place.shape, fixture.get(&what).shape, "{what}");
+            worst.compare_values(&what, &values(gradient), &fixture.get(&what).values);
+            compared.insert(place.path);
+        }
+        let made = fixture.names_under(&format!("{variant}/gradient."));
+        assert_eq!(made.into_iter().collect::<BTreeSet<_>>(), compared, "{variant}: every gradient is compared");
+    }
+}
+
+fn refusal(config: ModelConfig, length: usize, call: Call) -> Option<CallError> {
+    let device = Device::flex();
+    let model = Decoder::new(&config, Dims { vocab: 11, outputs: 7, length: 6 }, 0, &device).unwrap();
+    model.forward(Tensor::zeros([2, length], &device), call).err()
+}
+
+#[test]
+fn an_input_longer_than_the_learned_positions_names_both_numbers() {
+    let base = || ModelConfig { d_model: 16, heads: 4, ..Default::default() };
+    let error = refusal(base(), 9, Call::default()).unwrap();
+    assert_eq!(error, CallError::TooLong { length: 9, most: 6 });
+    assert_eq!(error.to_string(), "an input of 9 tokens is longer than the 6 learned positions of the model");
+    assert_eq!(refusal(base(), 6, Call::default()), None);
+    assert_eq!(refusal(base(), 1, Call::default()), None);
+    for positions in [Positions::Rope, Positions::Sinusoidal, Positions::None] {
+        assert_eq!(refusal(ModelConfig { positions, ..base() }, 9, Call::default()), None);
+    }
+}
+
+#[test]
+fn gates_and_padding_of_another_shape_are_refused() {
+    let base = || ModelConfig { d_model: 16, heads: 4, layers: 2, ..Default::default() };
+    for given in [vec![4], vec![4, 4, 4], vec![4, 3], vec![1, 1]] {
+        let gates: Vec<_> = given.iter().map(|&heads| Tensor::<1>::ones([heads], &Device::flex())).collect();
+        let call = Call { gates: Some(&gates), ..Default::default() };
+        assert_eq!(refusal(base(), 6, call), Some(CallError::Gates { given, layers: 2, heads: 4 }));
+    }
+    let padding = [false; 11];
+    let call = Call { padding: Some(&padding), ..Default::default() };
+    let expected = MaskError::WrongCount { shape: [2, 1, 1, 6], expected: 12, given: 11 };
+    assert_eq!(refusal(base(), 6, call), Some(CallError::Padding(expected)));
+}

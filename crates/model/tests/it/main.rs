@@ -1,0 +1,14 @@
+//! What the crate promises, from outside, on every backend: agreement with PyTorch, masks, heads, initial weights.
+//!
+//! Each check is a function of a [`support::Backend`]. The CPU backends run one test a check; wgpu runs them all in one
+//! test, since opening its adapter takes seconds.
+
+#[macro_use]
+mod support;
+
+mod attention;
+mod decoder;
+mod heads;
+mod places;
+mod reports;
+mod wgpu;

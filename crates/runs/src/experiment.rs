@@ -1,0 +1,343 @@
+//! What is compared: one TOML file that names the arms, the seeds, the metric and what would settle the question.
+//!
+//! ```toml
+//! base = "../configs/h8.toml"     # relative to this file; or [base] with `config = "..."` and keys that go over it
+//! baseline = "h1"
+//! regime = "split"                # split | params | free
+//! seeds = 10                      # 0 to 9; or a list. Fewer than 10 pairs need `why_seeds = "..."`
+//!
+//! [about]
+//! question = "Does one head keep up with eight?"
+//! prediction = "No."
+//! minutes = 20                    # on two cores
+//!
+//! [metric]
+//! name = "test_accuracy"          # {test,validation}_{accuracy,loss}
+//! margin = 0.02                   # the smallest difference that matters
+//! threshold = 0.95                # a run at this value solved the task
+//!
+//! [arms.h1]
+//! model.heads = 1                 # any keys of a config, checked like its own
+//! [arms.h8]
+//! ```
+//!
+//! Instead of arms, `[grid]` with `"model.heads" = [1, 2, 4]` makes the arms `h1`, `h2` and `h4`; several keys make
+//! their product. Also there are, each documented at its field: `repetitions`, `sweep`, `match_d_ff`, `[tuning]`, and in
+//! an arm `config`, `label` and `seed_offset`. What is refused comes back as a [`ConfigError`] that shows the line.
+
+mod arms;
+mod reader;
+mod resolve;
+mod write;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    config::{Config, ConfigError, Diagnostic, Problem, Shown},
+    directory::RunDirectory,
+};
+
+/// Pairs that a comparison has unless its file says why not.
+pub const USUAL_PAIRS: usize = 10;
+
+/// A comparison. One that exists has passed every check: each arm's config, with every learning rate of its grid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// Names the folder of its runs; the file's stem unless set.
+    pub name: String,
+    /// What it is for.
+    pub about: About,
+    /// In which sense the arms match.
+    pub regime: Regime,
+    /// What decides.
+    pub metric: MetricChoice,
+    /// Name of the arm that all others are compared with.
+    pub baseline: String,
+    /// Seeds of the reported runs, one pair each.
+    pub seeds: Vec<u64>,
+    /// Why there are fewer than [`USUAL_PAIRS`].
+    pub why_seeds: Option<String>,
+    /// The seeds are cut into this many equal parts, each decided on its own, to see how often a verdict is wrong; 1 is
+    /// an ordinary comparison.
+    pub repetitions: usize,
+    /// The config key along which the arms are ordered, the first of `[grid]` unless set: every arm has a number there.
+    pub sweep: Option<String>,
+    /// Learning rates that are tried for each arm before the reported runs.
+    pub tuning: Option<Tuning>,
+    /// At least two.
+    pub arms: Vec<Arm>,
+}
+
+/// What an experiment is for, in its author's words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// What shall be settled.
+    pub question: Option<String>,
+    /// What its author expected before the runs.
+    pub prediction: Option<String>,
+    /// Where the prediction comes from, or numbers that the runs should show.
+    pub expected: Option<String>,
+    /// Wall-clock minutes of all runs on two laptop cores.
+    pub minutes: Option<f64>,
+    /// What came out, recorded by hand after the runs.
+    pub result: Option<String>,
+}
+
+/// In which sense arms match (DESIGN section 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Regime {
+    /// Only `model.heads` and `model.kv_heads` differ: equal parameters, FLOPs and initial weights.
+    Split,
+    /// Only `[model]` differs, and the total of parameters by at most half an MLP unit a layer.
+    Params,
+    /// Anything may differ; the report lists it.
+    Free,
+}
+
+impl Regime {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Split => "split",
+            Self::Params => "params",
+            Self::Free => "free",
+        }
+    }
+}
+
+/// A number that a finished run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricName {
+    /// Share of scored positions of the test set predicted right, 0 to 1.
+    TestAccuracy,
+    /// Mean cross-entropy on the test set, in nats.
+    TestLoss,
+    /// As [`MetricName::TestAccuracy`], on the validation set.
+    ValidationAccuracy,
+    /// As [`MetricName::TestLoss`], on the validation set.
+    ValidationLoss,
+}
+
+impl MetricName {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::TestAccuracy, Self::TestLoss, Self::ValidationAccuracy, Self::ValidationLoss];
+
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TestAccuracy => "test_accuracy",
+            Self::TestLoss => "test_loss",
+            Self::ValidationAccuracy => "validation_accuracy",
+            Self::ValidationLoss => "validation_loss",
+        }
+    }
+
+    /// As it reads in a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::TestAccuracy => "test accuracy",
+            Self::TestLoss => "test loss",
+            Self::ValidationAccuracy => "validation accuracy",
+            Self::ValidationLoss => "validation loss",
+        }
+    }
+
+    /// An accuracy, of which more is better, rather than a loss.
+    pub fn is_accuracy(self) -> bool {
+        matches!(self, Self::TestAccuracy | Self::ValidationAccuracy)
+    }
+
+    /// On the test set rather than the validation set.
+    pub fn is_test(self) -> bool {
+        matches!(self, Self::TestAccuracy | Self::TestLoss)
+    }
+}
+
+/// What decides.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricChoice {
+    /// The primary metric, at the final step.
+    pub name: MetricName,
+    /// The smallest difference that matters, at least 0, in the metric's unit.
+    pub margin: f64,
+    /// A run at this value or better solved the task; 0.95 for accuracies unless set, none for losses.
+    pub threshold: Option<f64>,
+}
+
+/// Learning rates that are tried for each arm; the one with the best mean on the validation set is used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tuning {
+    /// Peak learning rates, the same for every arm, rising.
+    pub lr: Vec<f64>,
+    /// None of them is a seed of a reported run.
+    pub seeds: Vec<u64>,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arm {
+    /// Such as `h8`.
+    pub name: String,
+    /// As it reads in a sentence, such as "8 heads"; made from `model.heads` where arms differ in nothing else that is
+    /// not implied by it, or else the name, unless `label` says otherwise.
+    pub label: String,
+    /// Added to every seed of this arm: an arm of other seeds, for comparing a config with itself. Only in regime `free`.
+    pub seed_offset: u64,
+    /// The resolved config, whose name is the arm's and whose seed is 0.
+    pub config: Config,
+}
+
+/// One run of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedRun {
+    /// Name of the arm.
+    pub arm: String,
+    /// The pair it belongs to; `config.seed` is this plus the arm's `seed_offset`.
+    pub pair: u64,
+    /// The learning rate that is tried, for a run of the tuning.
+    pub tuned_lr: Option<f64>,
+    /// What runs.
+    pub config: Config,
+    /// Where.
+    pub directory: RunDirectory,
+}
+
+/// Largest experiment file, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
+impl Experiment {
+    /// Reads a file; the configs that it names are found relative to it.
+    ///
+    /// # Errors
+    /// Whatever is unknown, of the wrong type, missing or impossible, in it or in a config it names.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = read(path)?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads the text of an experiment; `path` names it in errors and is what its configs are relative to.
+    ///
+    /// # Errors
+    /// As [`Experiment::load`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        resolve::resolve(text, path)
+    }
+
+    /// The experiment as a file that stands alone: every key of every arm written, no other file named. Reading it
+    /// gives an equal experiment.
+    pub fn to_toml(&self) -> String {
+        write::to_toml(self)
+    }
+
+    /// The arm of that name.
+    pub fn arm(&self, name: &str) -> Option<&Arm> {
+        self.arms.iter().find(|arm| arm.name == name)
+    }
+
+    /// Where the experiment's runs and results are.
+    pub fn folder(&self, out: &Path) -> PathBuf {
+        out.join(&self.name)
+    }
+
+    /// The reported runs, all arms of one seed together, so that pairs are complete early. With `[tuning]` call
+    /// [`Experiment::tuned`] first.
+    pub fn runs(&self, out: &Path) -> Vec<PlannedRun> {
+        let folder = self.folder(out);
+        let pairs = self.seeds.iter().flat_map(|seed| self.arms.iter().map(move |arm| (*seed, arm)));
+        let run = |(pair, arm): (u64, &Arm)| {
+            let config = arm.config(pair);
+            let directory = RunDirectory::of(&folder, &config);
+            PlannedRun { arm: arm.name.clone(), pair, tuned_lr: None, config, directory }
+        };
+        pairs.map(run).collect()
+    }
+
+    /// The runs that choose learning rates, in `<out>/<name>/tuning/`; none without `[tuning]`.
+    pub fn tuning_runs(&self, out: &Path) -> Vec<PlannedRun> {
+        let folder = self.folder(out).join("tuning");
+        let mut runs = vec![];
+        for tuning in &self.tuning {
+            for (seed, lr) in tuning.seeds.iter().flat_map(|seed| tuning.lr.iter().map(move |lr| (*seed, *lr))) {
+                for arm in &self.arms {
+                    let mut config = arm.config(seed);
+                    config.name = format!("{}-lr{lr}", arm.name);
+                    config.train.lr = lr;
+                    let directory = RunDirectory::of(&folder, &config);
+                    runs.push(PlannedRun { arm: arm.name.clone(), pair: seed, tuned_lr: Some(lr), config, directory });
+                }
+            }
+        }
+        runs
+    }
+
+    /// The experiment with the learning rate that was chosen for each arm, by its name.
+    pub fn tuned(&self, chosen: &BTreeMap<String, f64>) -> Self {
+        let mut tuned = self.clone();
+        for arm in &mut tuned.arms {
+            if let Some(lr) = chosen.get(&arm.name) {
+                arm.config.train.lr = *lr;
+            }
+        }
+        tuned
+    }
+
+    /// The seeds of each repetition.
+    pub fn repetition_seeds(&self) -> impl Iterator<Item = &[u64]> {
+        self.seeds.chunks((self.seeds.len() / self.repetitions.max(1)).max(1))
+    }
+}
+
+impl Arm {
+    /// The config of the run that belongs to pair `seed`.
+    pub fn config(&self, seed: u64) -> Config {
+        Config { seed: seed.saturating_add(self.seed_offset), ..self.config.clone() }
+    }
+}
+
+/// Keys and values of a resolved config in its order, in TOML, name and seed aside.
+pub(crate) fn config_leaves(config: &Config) -> Vec<(String, String)> {
+    write::leaves(&config.to_toml()).into_iter().map(|leaf| (leaf.key, leaf.value)).collect()
+}
+
+/// The number that a resolved config has at a key such as `model.heads`, defaults that follow from others included.
+pub fn number_at(config: &Config, key: &str) -> Option<f64> {
+    arms::number_at(config, key)
+}
+
+/// Reads a whole experiment file.
+fn read(path: &Path) -> Result<String, ConfigError> {
+    let refuse = |problem| {
+        let (origin, place) = (path.display().to_string(), Shown::File);
+        ConfigError::from(Diagnostic { problem, origin, place, help: vec![] })
+    };
+    let unreadable = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => refuse(Problem::NotFound),
+        _ => refuse(Problem::Unreadable(error.to_string())),
+    };
+    let metadata = fs::metadata(path).map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(refuse(Problem::Folder));
+    }
+    if metadata.len() > MOST_BYTES {
+        return Err(refuse(Problem::TooLarge { most: MOST_BYTES }));
+    }
+    let bytes = fs::read(path).map_err(unreadable)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        let bytes = error.as_bytes();
+        let line = bytes.iter().take(offset).filter(|byte| **byte == b'\n').count() + 1;
+        refuse(Problem::NotText { byte: bytes.get(offset).copied().unwrap_or_default(), offset, line })
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,323 @@
+//! The arms: differences from a base config, or a grid of values, each resolved by the config's own checks.
+
+use std::{
+    ops::Range,
+    path::{Component, Path, PathBuf},
+};
+
+use toml::de::{DeTable, DeValue};
+
+use super::{
+    Arm, Regime,
+    reader::{Leaf, Section, Text},
+};
+use crate::{
+    config::{Config, ConfigError, Diagnostic, Problem, Shown},
+    ledger,
+};
+
+/// Most arms, grid included.
+const MOST_ARMS: usize = 64;
+/// Keys of an arm that aren't a config's.
+const OWN_KEYS: [&str; 3] = ["config", "label", "seed_offset"];
+
+/// What all arms start from.
+pub(super) struct Base<'a> {
+    text: Text<'a>,
+    /// The experiment file's folder.
+    folder: &'a Path,
+    /// A config file, and where it was named.
+    file: Option<(PathBuf, Range<usize>)>,
+    leaves: Vec<Leaf>,
+}
+
+/// An arm, and the place that made it.
+pub(super) struct Draft {
+    pub arm: Arm,
+    span: Range<usize>,
+    overrides: Vec<Leaf>,
+}
+
+impl Text<'_> {
+    /// A value that can't be, at a span.
+    pub fn impossible_at(self, span: Range<usize>, key: &str, message: String) -> ConfigError {
+        self.at(span, Problem::Impossible { key: key.into(), message }).into()
+    }
+}
+
+impl<'a> Base<'a> {
+    /// `base = "..."`, or `[base]` with `config = "..."` and config keys.
+    pub fn read(root: &Section<'a>, path: &'a Path) -> Result<Self, ConfigError> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut base = Self { text: root.text, folder, file: None, leaves: vec![] };
+        let Some((_, value)) = root.get("base") else { return Ok(base) };
+        match value.get_ref() {
+            DeValue::String(file) => base.file = Some((base.beside(file), value.span())),
+            DeValue::Table(table) => {
+                let section = Section { text: root.text, path: "base", table };
+                refuse_names(&section, &["config"])?;
+                base.file = base.config(&section)?;
+                base.leaves = section.leaves(&["config"])?;
+            }
+            _ => return Err(root.wrong_type("base", value, "a config file's path or a section")),
+        }
+        Ok(base)
+    }
+
+    /// The experiment file's text.
+    pub fn text(&self) -> Text<'a> {
+        self.text
+    }
+
+    fn config(&self, section: &Section<'_>) -> Result<Option<(PathBuf, Range<usize>)>, ConfigError> {
+        let Some(file) = section.words("config")? else { return Ok(None) };
+        Ok(section.get("config").map(|(_, value)| (self.beside(&file), value.span())))
+    }
+
+    /// A path relative to the experiment file, without `a/../`.
+    fn beside(&self, file: &str) -> PathBuf {
+        let mut path = PathBuf::new();
+        for part in self.folder.join(file).components() {
+            match (part, path.components().next_back()) {
+                (Component::ParentDir, Some(Component::Normal(_))) => drop(path.pop()),
+                _ => path.push(part),
+            }
+        }
+        path
+    }
+
+    /// The config of an arm, with errors at their places in the experiment file.
+    fn resolve(
+        &self,
+        name: &str,
+        span: &Range<usize>,
+        file: Option<&(PathBuf, Range<usize>)>,
+        leaves: &[Leaf],
+    ) -> Result<Config, ConfigError> {
+        let all = || self.leaves.iter().chain(leaves);
+        let own = [Leaf { key: "name".into(), value: format!("{name:?}"), span: span.clone() }];
+        let seed = Leaf { key: "seed".into(), value: "0".into(), span: span.clone() };
+        let overrides: Vec<String> =
+            all().chain(&own).chain([&seed]).map(|leaf| format!("{}={}", leaf.key, leaf.value)).collect();
+        let file = file.or(self.file.as_ref());
+        let config = match file {
+            Some((path, _)) => Config::load(path, &overrides),
+            // A text that is not empty but says nothing: everything comes from the overrides.
+            None => Config::parse_with("#", self.text.origin, &overrides),
+        };
+        config.map_err(|error| {
+            let relocate = |diagnostic: &Diagnostic| {
+                let help = diagnostic.help.clone();
+                let problem = diagnostic.problem.clone();
+                match (&diagnostic.place, file) {
+                    (Shown::Override(set), _) => {
+                        let at = all().chain(&own).find(|leaf| format!("{}={}", leaf.key, leaf.value) == *set);
+                        let span = at.map_or_else(|| span.clone(), |leaf| leaf.span.clone());
+                        Diagnostic { help, ..self.text.at(span, problem) }
+                    }
+                    (Shown::File, Some((path, span))) => {
+                        let message = format!("{}: {problem}", path.display());
+                        let problem = Problem::Impossible { key: "config".into(), message };
+                        Diagnostic { help, ..self.text.at(span.clone(), problem) }
+                    }
+                    (Shown::File, None) => {
+                        let mut help = help;
+                        help.push("or name a config file: `base = \"../configs/h8.toml\"`".into());
+                        Diagnostic { help, ..self.text.at(span.clone(), problem) }
+                    }
+                    (Shown::Excerpt(_), _) => diagnostic.clone(),
+                }
+            };
+            ConfigError::new(error.diagnostics().iter().map(relocate).collect())
+        })
+    }
+}
+
+/// All arms, and the first key of the grid.
+pub(super) fn read<'a>(root: &Section<'a>, base: &Base<'a>) -> Result<(Vec<Draft>, Option<String>), ConfigError> {
+    let table = |key: &'a str| {
+        let table = root.read(key, "a section", |value| match value {
+            DeValue::Table(table) => Some(table),
+            _ => None,
+        })?;
+        Ok::<_, ConfigError>(table.map(|table: &'a DeTable<'a>| Section { text: root.text, path: key, table }))
+    };
+    let mut drafts = vec![];
+    let mut grid_key = None;
+    if let Some(grid) = table("grid")? {
+        let axes = axes(&grid)?;
+        grid_key = axes.first().map(|axis| axis.0.clone());
+        for leaves in product(&grid, &axes)? {
+            let name: Vec<String> = leaves.iter().map(short_name).collect();
+            let span = leaves.first().map_or(0..0, |leaf| leaf.span.clone());
+            let config = base.resolve(&name.join("-"), &span, None, &leaves)?;
+            let arm = Arm { name: name.join("-"), label: String::new(), seed_offset: 0, config };
+            drafts.push(Draft { arm, span, overrides: leaves });
+        }
+    }
+    if let Some(arms) = table("arms")? {
+        for (name, span, value) in arms.in_order() {
+            let DeValue::Table(table) = value.get_ref() else {
+                return Err(arms.wrong_type(name, value, "a section, such as `[arms.h1]`"));
+            };
+            let path = arms.full(name);
+            let section = Section { text: root.text, path: &path, table };
+            refuse_names(&section, &OWN_KEYS)?;
+            let leaves = section.leaves(&OWN_KEYS)?;
+            let file = base.config(&section)?;
+            let config = base.resolve(name, &span, file.as_ref(), &leaves)?;
+            let label = section.words("label")?.unwrap_or_default();
+            let seed_offset = section.whole("seed_offset")?.unwrap_or_default();
+            drafts.push(Draft { arm: Arm { name: name.into(), label, seed_offset, config }, span, overrides: leaves });
+        }
+    }
+    if drafts.len() < 2 || drafts.len() > MOST_ARMS {
+        let message = format!("{} arms: a comparison has 2 to {MOST_ARMS}, in `[arms.NAME]` or `[grid]`", drafts.len());
+        let problem = Problem::Impossible { key: "arms".into(), message };
+        return Err(if root.get("arms").is_some() { root.at("arms", problem) } else { root.at("grid", problem) }.into());
+    }
+    for (index, draft) in drafts.iter().enumerate() {
+        if drafts[..index].iter().any(|other| other.arm.name == draft.arm.name) {
+            let message = format!("there are two arms `{}`", draft.arm.name);
+            return Err(root.text.impossible_at(draft.span.clone(), "arms", message));
+        }
+    }
+    label(&mut drafts);
+    Ok((drafts, grid_key))
+}
+
+/// An arm has no name or seed of its own.
+fn refuse_names(section: &Section<'_>, own: &[&str]) -> Result<(), ConfigError> {
+    let known = ["task", "model", "train", "backend", "name", "seed"];
+    section.refuse_unknown(&[own, &known].concat())?;
+    if section.get("name").is_some() {
+        return Err(section.impossible("name", "an arm's name is the one in `[arms.NAME]`; `label` is for reading"));
+    }
+    if section.get("seed").is_some() {
+        return Err(section.impossible("seed", "seeds are the experiment's: `seeds = ...` at the top"));
+    }
+    Ok(())
+}
+
+type Axis = (String, Range<usize>, Vec<String>);
+
+/// The grid's keys with the values of each, in TOML.
+fn axes(grid: &Section<'_>) -> Result<Vec<Axis>, ConfigError> {
+    let mut axes: Vec<Axis> = vec![];
+    for (key, span, value) in grid.in_order() {
+        let DeValue::Array(items) = value.get_ref() else {
+            return Err(grid.wrong_type(key, value, "a list of values, such as `\"model.heads\" = [1, 8]`"));
+        };
+        let is_bare = key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+        if !is_bare || matches!(key, "name" | "seed") || items.is_empty() {
+            let message = "a grid has a config's keys in quotes, such as `\"model.heads\"`, each with its values";
+            return Err(grid.impossible(key, message));
+        }
+        let texts = items.iter().map(|item| grid.text.text.get(item.span()).unwrap_or_default().to_string());
+        axes.push((key.into(), span, texts.collect()));
+    }
+    Ok(axes)
+}
+
+/// Every combination, the last key varying fastest.
+fn product(grid: &Section<'_>, axes: &[Axis]) -> Result<Vec<Vec<Leaf>>, ConfigError> {
+    let arms = axes.iter().fold(1usize, |arms, (_, _, values)| arms.saturating_mul(values.len()));
+    if arms > MOST_ARMS {
+        let key = axes.last().map_or("", |axis| &axis.0);
+        return Err(grid.impossible(key, format!("the grid makes {arms} arms; at most {MOST_ARMS} are compared")));
+    }
+    let mut combinations: Vec<Vec<Leaf>> = vec![vec![]];
+    for (key, span, values) in axes {
+        let extend = |leaves: Vec<Leaf>| {
+            values.iter().map(move |value| {
+                let leaf = Leaf { key: key.clone(), value: value.clone(), span: span.clone() };
+                leaves.iter().cloned().chain([leaf]).collect::<Vec<Leaf>>()
+            })
+        };
+        combinations = combinations.into_iter().flat_map(extend).collect();
+    }
+    Ok(if axes.is_empty() { vec![] } else { combinations })
+}
+
+/// `h8` for `model.heads = 8`.
+fn short_name(leaf: &Leaf) -> String {
+    let last = leaf.key.rsplit('.').next().unwrap_or_default();
+    let prefix = match last {
+        "heads" => "h",
+        "kv_heads" => "kv",
+        "d_model" => "d",
+        "d_head" => "k",
+        "layers" => "l",
+        other => other,
+    };
+    let value: String =
+        leaf.value.trim_matches(['"', '\'']).chars().filter(|c| *c != '_' || last == "positions").collect();
+    let plain: String = value.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+    let between = if plain.starts_with(|c: char| c.is_ascii_digit()) { "" } else { "-" };
+    format!("{prefix}{between}{plain}").chars().take(40).collect()
+}
+
+/// Labels for the arms without one: "8 heads" where that tells all of them apart.
+fn label(drafts: &mut [Draft]) {
+    let explained = ["model.heads", "model.d_ff", "model.d_head"];
+    let first = drafts[0].arm.config.clone();
+    let mut heads: Vec<usize> = drafts.iter().map(|draft| draft.arm.config.model.heads).collect();
+    heads.sort_unstable();
+    heads.dedup();
+    let by_heads = heads.len() == drafts.len()
+        && drafts.iter().all(|draft| {
+            let differing = ledger::differing_keys(&first, &draft.arm.config);
+            differing.iter().all(|key| explained.contains(&key.as_str()))
+        });
+    for Draft { arm, .. } in drafts.iter_mut().filter(|draft| draft.arm.label.trim().is_empty()) {
+        arm.label = match arm.config.model.heads {
+            1 if by_heads => "1 head".into(),
+            heads if by_heads => format!("{heads} heads"),
+            _ => arm.name.clone(),
+        };
+    }
+}
+
+/// Gives every arm the `model.d_ff` that brings its parameters nearest to the baseline's.
+pub(super) fn match_d_ff(
+    root: &Section<'_>,
+    drafts: &mut [Draft],
+    baseline: &str,
+    regime: Regime,
+) -> Result<(), ConfigError> {
+    if regime != Regime::Params {
+        return Err(root.impossible("match_d_ff", "it belongs to regime = \"params\""));
+    }
+    let baseline = drafts.iter().find(|draft| draft.arm.name == baseline).map(|draft| draft.arm.config.clone());
+    let Some(baseline) = baseline else { return Ok(()) };
+    let target = ledger::parameters(&baseline);
+    for draft in drafts.iter_mut().filter(|draft| draft.arm.config.name != baseline.name) {
+        if let Some(leaf) = draft.overrides.iter().find(|leaf| leaf.key == "model.d_ff") {
+            let message = "with match_d_ff = true the arms' d_ff is computed".into();
+            return Err(root.text.impossible_at(leaf.span.clone(), "model.d_ff", message));
+        }
+        let config = &mut draft.arm.config;
+        let message = format!("no d_ff brings `{}` near the {target} parameters of `{}`", config.name, baseline.name);
+        let refused = || root.text.impossible_at(draft.span.clone(), "match_d_ff", message.clone());
+        config.model.d_ff = Some(ledger::nearest_d_ff(config, target).ok_or_else(refused)?);
+        // The checks of a config, memory and all.
+        Config::parse(&config.to_toml(), "matched").map_err(|_| refused())?;
+    }
+    Ok(())
+}
+
+/// The number that a resolved config has at a key such as `model.heads`, defaults that follow from others included.
+pub(super) fn number_at(config: &Config, key: &str) -> Option<f64> {
+    match key {
+        "model.d_head" => return Some(config.model.d_head() as f64),
+        "model.kv_heads" => return Some(config.model.kv_heads() as f64),
+        "model.d_ff" => return Some(config.model.d_ff() as f64),
+        _ => {}
+    }
+    let table: toml::Table = config.to_toml().parse().ok()?;
+    let mut value = &toml::Value::Table(table);
+    for part in key.split('.') {
+        value = value.get(part)?;
+    }
+    value.as_float().or(value.as_integer().map(|integer| integer as f64))
+}

@@ -1,0 +1,233 @@
+//! The matching ledger: what the arms of an experiment share, in numbers, and whether that is what their regime
+//! demands. Made before training from one manifest an arm, and again for the report from every run's.
+
+mod facts;
+mod render;
+
+use model::{config::ModelConfig, cost};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use facts::{ArmFacts, Difference, differing_keys};
+
+use crate::{
+    config::Config,
+    experiment::{Experiment, Regime},
+    manifest::{Manifest, Program},
+};
+
+/// A run as the ledger sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct LedgerRun<'a> {
+    /// Name of its arm.
+    pub arm: &'a str,
+    /// The pair it belongs to.
+    pub pair: u64,
+    /// Its resolved config.
+    pub config: &'a Config,
+    /// What it was.
+    pub manifest: &'a Manifest,
+}
+
+/// What the arms share and where they differ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// The regime that the experiment declares.
+    pub regime: Regime,
+    /// Name of the arm that the others are held against.
+    pub baseline: String,
+    /// Learning rates were chosen for each arm, so that `train.lr` may differ.
+    pub tuned: bool,
+    /// Runs of several program versions or backends were allowed.
+    pub mixed_ok: bool,
+    /// Number of runs that were looked at.
+    pub runs: usize,
+    /// The arms, in the experiment's order; those without a run are left out.
+    pub arms: Vec<ArmFacts>,
+    /// Config keys in which an arm differs from the baseline.
+    pub differences: Vec<Difference>,
+    /// Pairs whose two runs see other data.
+    pub other_data: Vec<DataMismatch>,
+    /// Pairs whose two runs start from other weights where shapes agree.
+    pub other_weights: Vec<WeightsMismatch>,
+    /// Pairs of runs that were held against each other for the two fields above.
+    pub pairs_compared: usize,
+    /// Programs that ran, each once.
+    pub programs: Vec<Program>,
+    /// Backends that ran, each once, sorted.
+    pub backends: Vec<String>,
+}
+
+/// Two runs of a pair with other data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataMismatch {
+    pub arm: String,
+    pub pair: u64,
+    /// Fingerprint of the arm's data.
+    pub found: String,
+    /// Fingerprint of the baseline's.
+    pub baseline: String,
+}
+
+/// Two runs of a pair with other initial weights in tensors of one shape.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WeightsMismatch {
+    pub arm: String,
+    pub pair: u64,
+    /// Tensors that should be equal.
+    pub shared: usize,
+    /// Paths of those that are not.
+    pub differing: Vec<String>,
+}
+
+/// Why arms don't match as their regime demands.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Mismatch {
+    /// A config key differs that may not.
+    #[error(
+        "{key} is {found} in `{arm}` and {baseline_value} in `{baseline}`: regime \"{}\" allows {}",
+        .regime.name(), allowed(*.regime)
+    )]
+    Key { regime: Regime, arm: String, baseline: String, key: String, found: String, baseline_value: String },
+    /// Too many or too few parameters.
+    #[error(
+        "`{arm}` has {found} parameters and `{baseline}` {expected}: {} apart, at most {most} allowed{advice}",
+        .found.abs_diff(*.expected)
+    )]
+    Parameters { arm: String, baseline: String, found: u64, expected: u64, most: f64, advice: String },
+    /// Another cost.
+    #[error("`{arm}` takes {found} FLOPs a step and `{baseline}` {expected}")]
+    Flops { arm: String, baseline: String, found: u64, expected: u64 },
+    /// Other data.
+    #[error("pair {pair}: `{arm}` sees other data than `{baseline}`: {found} and {expected}")]
+    Data { arm: String, baseline: String, pair: u64, found: String, expected: String },
+    /// Other initial weights.
+    #[error(
+        "pair {pair}: {} of the {shared} initial tensors that `{arm}` shares with `{baseline}` differ, such as {}",
+        .differing.len(), .differing.first().map_or("", String::as_str)
+    )]
+    Weights { arm: String, baseline: String, pair: u64, shared: usize, differing: Vec<String> },
+    /// Runs of several programs.
+    #[error("runs of different programs are not compared: {}", .programs.join("; "))]
+    Programs { programs: Vec<String> },
+    /// Runs of several backends.
+    #[error("runs of different backends are not compared: {}", .backends.join(", "))]
+    Backends { backends: Vec<String> },
+}
+
+fn allowed(regime: Regime) -> &'static str {
+    match regime {
+        Regime::Split => "only model.heads and model.kv_heads to differ",
+        Regime::Params => "only keys of [model] to differ",
+        Regime::Free => "anything to differ",
+    }
+}
+
+impl Ledger {
+    /// Holds the runs of an experiment against each other: before training the first pair's, afterwards all. With
+    /// `mixed_ok`, several program versions or backends are said rather than refused.
+    pub fn new(experiment: &Experiment, runs: &[LedgerRun<'_>], mixed_ok: bool) -> Self {
+        facts::ledger(experiment, runs, mixed_ok)
+    }
+
+    /// Whether the arms match as `regime` demands, or everything that speaks against it.
+    ///
+    /// # Errors
+    /// Every mismatch, with its numbers.
+    pub fn check(&self, regime: Regime) -> Result<(), Vec<Mismatch>> {
+        let mut mismatches = vec![];
+        if regime != Regime::Free {
+            self.check_keys(regime, &mut mismatches);
+            self.check_costs(regime, &mut mismatches);
+            self.check_pairs(&mut mismatches);
+        }
+        if !self.mixed_ok {
+            if self.programs.len() > 1 {
+                mismatches.push(Mismatch::Programs { programs: self.programs.iter().map(render::program).collect() });
+            }
+            if self.backends.len() > 1 {
+                mismatches.push(Mismatch::Backends { backends: self.backends.clone() });
+            }
+        }
+        if mismatches.is_empty() { Ok(()) } else { Err(mismatches) }
+    }
+
+    /// The baseline's facts, if it has a run.
+    pub fn baseline(&self) -> Option<&ArmFacts> {
+        self.arms.iter().find(|arm| arm.name == self.baseline)
+    }
+
+    fn check_keys(&self, regime: Regime, mismatches: &mut Vec<Mismatch>) {
+        for difference in &self.differences {
+            let key = difference.key.as_str();
+            let may = match regime {
+                Regime::Split => matches!(key, "model.heads" | "model.kv_heads"),
+                Regime::Params | Regime::Free => key.starts_with("model."),
+            };
+            if may || key == "train.lr" && self.tuned || key == "backend" {
+                continue;
+            }
+            let Difference { arm, key, value, baseline_value } = difference.clone();
+            let baseline = self.baseline.clone();
+            mismatches.push(Mismatch::Key { regime, arm, baseline, key, found: value, baseline_value });
+        }
+    }
+
+    fn check_costs(&self, regime: Regime, mismatches: &mut Vec<Mismatch>) {
+        let Some(baseline) = self.baseline() else { return };
+        let unit = (2 * baseline.d_model + 1) as f64;
+        let most = if regime == Regime::Params { unit / 2.0 * baseline.layers as f64 } else { 0.0 };
+        for arm in self.arms.iter().filter(|arm| arm.name != self.baseline) {
+            let (found, expected) = (arm.parameters.total(), baseline.parameters.total());
+            if found.abs_diff(expected) as f64 > most {
+                let advice = match arm.nearest_d_ff.filter(|_| regime == Regime::Params) {
+                    Some(d_ff) => format!("; model.d_ff = {d_ff} comes nearest"),
+                    None => String::new(),
+                };
+                let (arm, baseline) = (arm.name.clone(), self.baseline.clone());
+                mismatches.push(Mismatch::Parameters { arm, baseline, found, expected, most, advice });
+            }
+            let (found, expected) = (arm.flops_per_step.total(), baseline.flops_per_step.total());
+            if regime == Regime::Split && found != expected {
+                let (arm, baseline) = (arm.name.clone(), self.baseline.clone());
+                mismatches.push(Mismatch::Flops { arm, baseline, found, expected });
+            }
+        }
+    }
+
+    fn check_pairs(&self, mismatches: &mut Vec<Mismatch>) {
+        for other in &self.other_data {
+            let DataMismatch { arm, pair, found, baseline: expected } = other.clone();
+            mismatches.push(Mismatch::Data { arm, baseline: self.baseline.clone(), pair, found, expected });
+        }
+        for other in &self.other_weights {
+            let WeightsMismatch { arm, pair, shared, differing } = other.clone();
+            mismatches.push(Mismatch::Weights { arm, baseline: self.baseline.clone(), pair, shared, differing });
+        }
+    }
+}
+
+/// Trainable parameters of a config's model.
+pub fn parameters(config: &Config) -> u64 {
+    cost::total(&cost::parameters(&config.model, config.dims()))
+}
+
+/// The `model.d_ff` with which a config's model comes nearest to `target` parameters; `None` without an MLP, or where
+/// even the narrowest MLP is more than half a unit too many.
+pub fn nearest_d_ff(config: &Config, target: u64) -> Option<usize> {
+    if !config.model.mlp || config.model.layers == 0 {
+        return None;
+    }
+    let with = |d_ff| {
+        let model = ModelConfig { d_ff: Some(d_ff), ..config.model.clone() };
+        cost::total(&cost::parameters(&model, config.dims()))
+    };
+    let unit = with(2) - with(1);
+    let fixed = with(1) - unit;
+    // Rounded to nearest.
+    let d_ff = (target.checked_sub(fixed)? + unit / 2) / unit;
+    (d_ff > 0).then(|| usize::try_from(d_ff).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests;

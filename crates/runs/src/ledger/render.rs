@@ -1,0 +1,115 @@
+//! The ledger as text.
+
+use std::fmt;
+
+use super::{ArmFacts, Ledger};
+use crate::{experiment::Regime, manifest::Program};
+
+/// "0.1.0, commit 1a2b3c4d5e, with changes".
+pub(super) fn program(program: &Program) -> String {
+    let commit = match &program.commit {
+        Some(commit) => format!("commit {}", commit.chars().take(10).collect::<String>()),
+        None => "commit unknown".into(),
+    };
+    let dirty = if program.dirty == Some(true) { ", with changes" } else { "" };
+    format!("{}, {commit}{dirty}", program.version)
+}
+
+impl fmt::Display for Ledger {
+    /// A few lines: what is equal, what differs, what ran.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "regime {}: {}", self.regime.name(), super::allowed(self.regime))?;
+        self.number(f, "parameters", |arm| thousands(arm.parameters.total()))?;
+        self.number(f, "FLOPs a step", |arm| scaled(arm.flops_per_step.total()))?;
+        self.number(f, "tokens a step", |arm| thousands(arm.tokens_per_step))?;
+        self.number(f, "steps", |arm| thousands(arm.steps))?;
+        for line in self.implied() {
+            writeln!(f, "{:14} {line}", "differs")?;
+        }
+        let pairs = self.pairs_compared;
+        let of = if pairs == 1 { "pair" } else { "pairs" };
+        writeln!(f, "{:14} {}", "data", equal(self.other_data.len(), pairs, of))?;
+        writeln!(f, "{:14} {}", "first weights", equal(self.other_weights.len(), pairs, of))?;
+        let programs: Vec<String> = self.programs.iter().map(program).collect();
+        let mixed = if self.programs.len() > 1 { " (mixed!)" } else { "" };
+        writeln!(f, "{:14} {}{mixed}", "program", programs.join("; "))?;
+        let mixed = if self.backends.len() > 1 { " (mixed!)" } else { "" };
+        write!(f, "{:14} {}{mixed}", "backend", self.backends.join(", "))
+    }
+}
+
+impl Ledger {
+    /// A sentence for each thing that differs between arms, what follows from the number of heads included.
+    pub fn implied(&self) -> Vec<String> {
+        let mut lines = vec![];
+        let mut keys: Vec<&str> = vec![];
+        for difference in &self.differences {
+            if !keys.contains(&difference.key.as_str()) {
+                keys.push(&difference.key);
+            }
+        }
+        for key in keys {
+            let mut values = vec![];
+            for arm in &self.arms {
+                let of_arm = self.differences.iter().find(|other| other.arm == arm.name && other.key == key);
+                let baseline = || self.differences.iter().find(|other| other.key == key).map(|d| &d.baseline_value);
+                let Some(value) = of_arm.map(|difference| &difference.value).or_else(baseline) else { continue };
+                values.push(format!("{} {value}", arm.name));
+            }
+            let why = if key == "train.lr" && self.tuned { " (tuned for each arm)" } else { "" };
+            lines.push(format!("{key}: {}{why}", values.join(", ")));
+        }
+        let mut follows = |what: &str, number: &dyn Fn(&ArmFacts) -> Option<usize>| {
+            let values: Vec<_> = self.arms.iter().filter_map(|arm| Some((&arm.name, number(arm)?))).collect();
+            if values.windows(2).any(|pair| pair[0].1 != pair[1].1) {
+                let values: Vec<String> = values.iter().map(|(arm, value)| format!("{arm} {value}")).collect();
+                lines.push(format!("{what}: {}", values.join(", ")));
+            }
+        };
+        follows("width of a head, which follows", &|arm| Some(arm.d_head));
+        follows("rotary dimensions of a head, which follow", &|arm| arm.rotary_dimensions);
+        lines
+    }
+
+    fn number(&self, f: &mut fmt::Formatter<'_>, what: &str, show: impl Fn(&ArmFacts) -> String) -> fmt::Result {
+        let values: Vec<String> = self.arms.iter().map(&show).collect();
+        let Some(first) = values.first() else { return Ok(()) };
+        if values.iter().all(|value| value == first) {
+            let all = if self.regime == Regime::Free { "each" } else { "equal" };
+            return writeln!(f, "{what:14} {first} {all}");
+        }
+        let named: Vec<String> =
+            self.arms.iter().zip(&values).map(|(arm, value)| format!("{} {value}", arm.name)).collect();
+        writeln!(f, "{what:14} {}", named.join(", "))
+    }
+}
+
+fn equal(different: usize, pairs: usize, of: &str) -> String {
+    match different {
+        0 if pairs == 0 => "no complete pair".into(),
+        0 => format!("equal in {pairs} {of}"),
+        _ => format!("different in {different} of {pairs} {of}"),
+    }
+}
+
+/// Such as `54,856`.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Such as `1.234 GFLOP`; numbers that differ show all digits that differ only from a thousandth on.
+fn scaled(number: u64) -> String {
+    let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match units.into_iter().find(|(size, _)| number as f64 >= *size) {
+        Some((size, unit)) => format!("{:.3} {unit}", number as f64 / size),
+        None => number.to_string(),
+    }
+}

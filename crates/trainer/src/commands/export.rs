@@ -1,0 +1,70 @@
+//! `trainer export`: a run's weights in one file that other programs read, with an example to check them by.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use data::{Generator, Split};
+use model::host::HostTensor;
+use model::{Call, Decoder, tensors};
+use runs::{Config, RunDirectory, Tensors};
+
+use super::{Failure, Success, print};
+use crate::cli::{ExportArguments, Which};
+
+/// Samples of the validation set that go into the file with their logits.
+const EXAMPLES: u64 = 4;
+
+pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
+    let directory = RunDirectory::at(&arguments.run);
+    if !directory.config_path().is_file() {
+        return Err(Failure::usage(format!(
+            "{} is no run directory: it holds no config.toml",
+            arguments.run.display()
+        )));
+    }
+    let config = Config::load(&directory.config_path(), &[]).map_err(Failure::usage)?;
+    let checkpoints = directory.checkpoints();
+    let checkpoint = match arguments.which {
+        Which::Last => checkpoints.latest().map_err(Failure::failed)?.map(|latest| latest.checkpoint),
+        Which::Best => checkpoints.best().map_err(Failure::failed)?,
+    };
+    let Some(checkpoint) = checkpoint else {
+        return Err(Failure::failed(format!("{} holds no checkpoint yet", arguments.run.display())));
+    };
+    let path = arguments.output.clone().unwrap_or_else(|| default_output(arguments, checkpoint.step));
+    let device = crate::backend::open(runs::Backend::Flex).map_err(Failure::failed)?;
+    let model = Decoder::new(&config.model, config.dims(), config.seed, &device).map_err(Failure::usage)?;
+    let model = tensors::from_host(model, &checkpoint.model).map_err(Failure::failed)?;
+
+    let mut exported = checkpoint.model;
+    let parameters = exported.len();
+    exported.extend(example(&config, &model, &device)?);
+    let metadata = HashMap::from([("config".to_string(), config.to_toml())]);
+    let bytes = runs::tensors::to_bytes_with(&exported, Some(metadata), &path).map_err(Failure::failed)?;
+    std::fs::write(&path, bytes)
+        .map_err(|error| Failure::failed(format!("can't write {}: {error}", path.display())))?;
+    print(format!("{}: {parameters} tensors of step {}, and an example", path.display(), checkpoint.step));
+    print("The config is in the metadata; scripts/load_in_pytorch.py reads the file and checks the example.");
+    Ok(Success::Done)
+}
+
+fn default_output(arguments: &ExportArguments, step: u64) -> PathBuf {
+    arguments.run.join(format!("step-{step}.safetensors"))
+}
+
+/// `example.tokens` `[B, L]` and the model's `example.logits` `[B, L, outputs]`.
+fn example(config: &Config, model: &Decoder, device: &Device) -> Result<Tensors, Failure> {
+    let split = Split::Validation;
+    let generator = Generator::new(&config.task.task, split, split.data_seed(config.seed));
+    let batch = generator.batch(&(0..EXAMPLES).collect::<Vec<_>>());
+    let shape = [batch.batch, batch.len];
+    let tokens = Tensor::<2, Int>::from_data(TensorData::new(batch.tokens.clone(), shape), device);
+    let logits = model.forward(tokens, Call::default()).map_err(Failure::failed)?.logits;
+    let logits = HostTensor {
+        shape: vec![shape[0], shape[1], config.dims().outputs],
+        values: tensors::host_values(logits.flatten(0, 1)),
+    };
+    let tokens = HostTensor { shape: shape.to_vec(), values: batch.tokens.iter().map(|&token| token as f32).collect() };
+    Ok(Tensors::from([("example.tokens".to_string(), tokens), ("example.logits".to_string(), logits)]))
+}

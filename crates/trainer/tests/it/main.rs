@@ -1,0 +1,13 @@
+//! The trainer as its users meet it: the program with its files and exit codes, and the loop below it.
+
+mod arms;
+mod backends;
+mod bytes;
+mod command_line;
+mod dashboard;
+mod interrupt;
+mod malformed;
+mod optimiser;
+mod outcomes;
+mod reports;
+mod support;

@@ -1,0 +1,115 @@
+//! What a finished, diverged, repeated or refused run leaves and says.
+
+use std::fs;
+
+use runs::{Config, RunDirectory, Status, Summary};
+
+use crate::support::*;
+
+#[test]
+fn a_finished_run_is_shown_and_not_repeated() {
+    let place = Workplace::new();
+    place.file("small.toml", SMALL);
+    let first = place.run("--config small.toml").expect(0);
+    let run = place.only_run("runs");
+    let files = result_files(&run);
+    let timing = fs::read(run.timing_path()).unwrap();
+
+    let second = place.run("--config small.toml").expect(0);
+    assert!(second.stdout.contains("is done already (--force trains it again)"), "{second:?}");
+    assert!(second.stdout.ends_with(&first.stdout), "the same summary\n{}\n{}", first.stdout, second.stdout);
+    assert_eq!(second.stderr, "");
+    assert_eq!(fs::read(run.timing_path()).unwrap(), timing, "nothing was trained");
+
+    let third = place.run("--config small.toml --force").expect(0);
+    assert_eq!(third.stdout, first.stdout);
+    assert_ne!(fs::read(run.timing_path()).unwrap(), timing, "it was trained again");
+    assert_eq!(result_files(&run), files);
+}
+
+#[test]
+fn the_written_config_gives_the_same_run() {
+    let place = Workplace::new();
+    place.file("small.toml", SMALL);
+    place.run("--config small.toml --set model.heads=4 --seed 7 --set train.lr=1e-2 --out first").expect(0);
+    let first = place.only_run("first");
+    let config = Config::load(&first.config_path(), &[]).unwrap();
+    assert_eq!((config.model.heads, config.seed, config.train.lr), (4, 7, 1e-2));
+    place.run(&format!("--config {} --out second", first.config_path().display())).expect(0);
+    let second = place.only_run("second");
+    assert_eq!(first.path().file_name(), second.path().file_name(), "name, seed and hash");
+    assert_same_files(&first, &second);
+    assert_eq!(fs::read(first.config_path()).unwrap(), fs::read(second.config_path()).unwrap());
+}
+
+#[test]
+fn a_foreign_folder_is_refused() {
+    let place = Workplace::new();
+    place.file("small.toml", SMALL);
+    let config = Config::load(&place.path().join("small.toml"), &[]).unwrap();
+    let folder = RunDirectory::of(&place.path().join("runs"), &config);
+    fs::create_dir_all(folder.path()).unwrap();
+    fs::write(folder.path().join("thesis.tex"), "").unwrap();
+    for more in ["", "--force"] {
+        let ran = place.run(&format!("--config small.toml {more}")).expect(1);
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+        assert!(ran.stderr.contains("`thesis.tex`"), "{ran:?}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// The rate is so large that weight decay alone makes the weights grow ninefold a step.
+const DIVERGING: &str = "--config small.toml --set train.lr=1000 --set train.clip_norm=0 --set train.warmup=0 \
+    --set train.schedule=constant --set train.eval_every=1000 --quiet";
+
+#[test]
+fn a_diverged_run_counts_as_a_failure() {
+    let place = Workplace::new();
+    place.file("small.toml", SMALL);
+    let ran = place.run(DIVERGING).expect(1);
+    let run = place.only_run("runs");
+    let summary = Summary::read(&run.summary_path()).unwrap();
+    let Status::Diverged { step } = summary.status else { panic!("{summary:?}") };
+    assert_eq!((summary.steps, summary.validation, summary.test), (step, None, None));
+    assert!(ran.stdout.contains(&format!("diverged at step {step}")), "{ran:?}");
+    assert!(ran.stderr.contains("Try a smaller train.lr"), "{ran:?}");
+    assert!(metrics(&run).last().unwrap().diverged());
+    // Shown again, it is a failure again.
+    let again = place.run(DIVERGING).expect(1);
+    assert!(again.stdout.contains("is done already"), "{again:?}");
+
+    // Where the update of the very last step breaks the model, only the evaluation after it can tell.
+    let ran = place.run(&format!("{DIVERGING} --set train.steps={} --out last", step - 1)).expect(1);
+    let summary = Summary::read(&place.only_run("last").summary_path()).unwrap();
+    assert_eq!(summary.status, Status::Diverged { step: step - 1 }, "{ran:?}");
+    assert_eq!((summary.validation, summary.test), (None, None));
+}
+
+/// With 0 steps the untrained model is measured.
+#[test]
+fn no_steps_measure_the_untrained_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, _) = train_here(&small(&["train.steps=0"]), folder.path());
+    let summary = Summary::read(&run.summary_path()).unwrap();
+    assert_eq!((summary.status, summary.steps, summary.tokens, summary.best), (Status::Finished, 0, 0, None));
+    assert_eq!(metrics(&run).len(), 1);
+    assert!(summary.test.unwrap().loss.is_finite() && summary.validation.unwrap().loss == metrics(&run)[0].loss);
+}
+
+/// The best checkpoint stays where a later one is worse, and the last is there too.
+#[test]
+fn the_last_and_the_best_checkpoint_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    // So few samples that it soon learns them by heart.
+    let config = small(&["task.train_examples=8", "train.steps=200", "train.lr=1e-2", "train.schedule=constant"]);
+    let (run, _) = train_here(&config, folder.path());
+    let best = Summary::read(&run.summary_path()).unwrap().best.unwrap();
+    assert!(best.step < 200);
+    assert_eq!(run.checkpoints().steps().unwrap(), [best.step, 200]);
+    let smallest = metrics(&run)
+        .into_iter()
+        .filter(|line| line.split == data::Split::Validation && line.step > 0)
+        .min_by(|a, b| a.loss.total_cmp(&b.loss))
+        .unwrap();
+    assert_eq!((smallest.step, smallest.loss), (best.step, best.loss));
+}

@@ -1,0 +1,286 @@
+"""Makes what crates/model/tests compares with: outputs, maps and gradients of PyTorch 2.15, computed in f64.
+
+    python3 scripts/attention_fixtures.py        # writes crates/model/tests/fixtures/*.safetensors
+
+Weights are laid out as in crates/model: a linear layer computes x @ W + b, so W is the transpose of PyTorch's.
+In every mask True = forbidden (scaled_dot_product_attention means the opposite, nn.MultiheadAttention the same).
+"""
+
+import json
+import math
+import struct
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+FOLDER = Path(__file__).resolve().parent.parent / "crates/model/tests/fixtures"
+B, LQ, LK, D = 2, 4, 5, 16  # self-attention has LQ keys, cross-attention LK
+
+
+def save(name, tensors):
+    """A safetensors file: length of the header, header, data. f64 becomes f32, bool stays."""
+    header, data = {}, b""
+    for key in sorted(tensors):
+        tensor = tensors[key].detach().contiguous()
+        kind, tensor = ("BOOL", tensor) if tensor.dtype == torch.bool else ("I64", tensor)
+        if tensor.dtype == torch.float64:
+            kind, tensor = "F32", tensor.float()
+        raw = tensor.numpy().tobytes()
+        header[key] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    (FOLDER / name).write_bytes(struct.pack("<Q", len(text)) + text + data)
+    print(f"{name}: {len(tensors)} tensors, {8 + len(text) + len(data)} bytes")
+
+
+def normal(*shape, scale=1.0):
+    return scale * torch.randn(*shape, dtype=torch.float64)
+
+
+def leaf(tensor):
+    return tensor.detach().clone().requires_grad_(True)
+
+
+def gradients(loss, leaves):
+    found = torch.autograd.grad(loss, leaves.values(), allow_unused=True)
+    return {key: torch.zeros_like(leaves[key]) if g is None else g for key, g in zip(leaves, found)}
+
+
+# --- One attention ----------------------------------------------------------------------------------------------------
+
+
+def split(z, heads):
+    """[B, L, heads*K] to [B, heads, L, K]."""
+    return z.unflatten(2, (heads, -1)).transpose(1, 2)
+
+
+def attention(p, x, memory, heads, kv_heads, forbidden):
+    """Output [B, Lq, D] and maps [B, H, Lq, Lk] by scaled_dot_product_attention."""
+    q = split(x @ p["query.weight"] + p["query.bias"], heads)
+    k = split(memory @ p["key.weight"], kv_heads)
+    v = split(memory @ p["value.weight"] + p["value.bias"], kv_heads)
+    allowed = ~forbidden.expand(x.shape[0], heads, x.shape[1], memory.shape[1])
+    context = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, enable_gqa=True)
+    # Values that are the identity give the maps themselves.
+    identity = torch.eye(memory.shape[1], dtype=torch.float64).expand(x.shape[0], kv_heads, -1, -1)
+    maps = F.scaled_dot_product_attention(q, k, identity, attn_mask=allowed, enable_gqa=True)
+    return context.transpose(1, 2).flatten(2) @ p["output.weight"] + p["output.bias"], maps
+
+
+def multihead(p, x, memory, heads, forbidden):
+    """The same by nn.MultiheadAttention, for as many key/value heads as heads."""
+    state = {
+        "in_proj_weight": torch.cat([p[f"{name}.weight"].T for name in ("query", "key", "value")]),
+        "in_proj_bias": torch.cat([p["query.bias"], torch.zeros_like(p["query.bias"]), p["value.bias"]]),
+        "out_proj.weight": p["output.weight"].T,
+        "out_proj.bias": p["output.bias"],
+    }
+    module = torch.nn.MultiheadAttention(D, heads, batch_first=True, dtype=torch.float64)
+    mask = forbidden.expand(x.shape[0], heads, x.shape[1], memory.shape[1]).flatten(0, 1)
+    options = {"attn_mask": mask, "average_attn_weights": False}
+    return torch.func.functional_call(module, state, (x, memory, memory), options)
+
+
+def masks(lq, lk):
+    """[B|1, 1, Lq, Lk] each; in every row of "both" something stays readable."""
+    causal = torch.ones(lq, lk, dtype=torch.bool).triu(1 + lk - lq)[None, None]
+    padding = torch.zeros(B, 1, 1, lk, dtype=torch.bool)
+    padding[0, ..., -1] = padding[1, ..., 1:3] = True
+    none = torch.zeros(1, 1, 1, 1, dtype=torch.bool)
+    return {"none": none, "causal": causal, "padding": padding, "both": causal | padding}
+
+
+def parameters(heads, kv_heads, d_head):
+    p = {"query": heads * d_head, "key": kv_heads * d_head, "value": kv_heads * d_head}
+    p = {f"{name}.{part}": normal(*shape, scale=D**-0.5) for name, width in p.items()
+         for part, shape in (("weight", (D, width)), ("bias", (width,))) if (name, part) != ("key", "bias")}
+    return p | {"output.weight": normal(heads * d_head, D, scale=0.25), "output.bias": normal(D, scale=0.25)}
+
+
+def narrowed(p, width):
+    """Keys and values of fewer heads: the first columns."""
+    return {key: value[..., :width] if key.startswith(("key", "value")) else value for key, value in p.items()}
+
+
+def record(out, case, p, x, memory, cotangent, heads, kv_heads, forbidden):
+    """Output, maps and gradients of sum(output * cotangent); checks both of PyTorch's ways against each other."""
+    leaves = {key: leaf(value) for key, value in (p | {"x": x} | ({} if memory is None else {"memory": memory})).items()}
+    inputs = (leaves["x"], leaves.get("memory", leaves["x"]))
+    output, maps = attention(leaves, *inputs, heads, kv_heads, forbidden)
+    grads = gradients((output * cotangent).sum(), leaves)
+    if heads == kv_heads and p["query.weight"].shape[1] == D:
+        other, other_maps = multihead(leaves, *inputs, heads, forbidden)
+        if forbidden.all(-1).any():
+            assert other.isnan().any()  # nn.MultiheadAttention on a row with nothing readable: pytorch#41508
+        else:
+            torch.testing.assert_close((other, other_maps), (output, maps), rtol=1e-12, atol=1e-12)
+            torch.testing.assert_close(gradients((other * cotangent).sum(), leaves), grads, rtol=1e-12, atol=1e-12)
+    out |= {f"{case}/output": output, f"{case}/maps": maps}
+    out |= {f"{case}/gradient.{key}": value for key, value in grads.items()}
+
+
+def attention_fixtures():
+    torch.manual_seed(0)
+    x, memory, cotangent = normal(B, LQ, D), normal(B, LK, D), normal(B, LQ, D)
+    full, wide = parameters(8, 8, D // 8), parameters(4, 2, 6)
+    out = {"x": x, "memory": memory, "cotangent": cotangent}
+    out |= {f"full/{key}": value for key, value in full.items()} | {f"wide/{key}": value for key, value in wide.items()}
+    for kind, keys, other in (("self", LQ, None), ("cross", LK, memory)):
+        for name, forbidden in masks(LQ, keys).items():
+            out[f"mask.{kind}.{name}"] = forbidden
+            for heads in (1, 2, 4, 8):
+                for kv_heads in sorted({1, max(1, heads // 2), heads}):
+                    p = narrowed(full, kv_heads * D // heads)
+                    record(out, f"{kind}.h{heads}.g{kv_heads}.{name}", p, x, other, cotangent, heads, kv_heads, forbidden)
+            # A head wider than D / H: d_head = 6.
+            if name == "both":
+                record(out, f"{kind}.wide.{name}", wide, x, other, cotangent, 4, 2, forbidden)
+    # Rows with nothing readable: all of sample 0's first two queries.
+    forbidden = torch.zeros(B, 1, LQ, LQ, dtype=torch.bool)
+    forbidden[0, :, :2] = True
+    out["mask.self.empty"] = forbidden
+    record(out, "self.h4.g4.empty", full, x, None, cotangent, 4, 4, forbidden)
+    save("attention.safetensors", out)
+
+
+# --- A whole decoder --------------------------------------------------------------------------------------------------
+
+V, OUTPUTS, L, FF, LAYERS = 11, 7, 6, 32, 2
+
+
+def sinusoidal(length, width):
+    """Vaswani 2017, section 3.5."""
+    angle = torch.arange(length)[:, None].double() / 10000 ** (torch.arange(0, width, 2).double() / width)
+    return torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)
+
+
+def rotate(x):
+    """RoFormer's rotation in GPT-NeoX's layout: column i with column i + K/2."""
+    length, width = x.shape[-2:]
+    angle = torch.arange(length)[:, None].double() / 10000 ** (torch.arange(0, width, 2).double() / width)
+    left, right = x.chunk(2, dim=-1)
+    return torch.cat([left * angle.cos() - right * angle.sin(), right * angle.cos() + left * angle.sin()], dim=-1)
+
+
+def decoder(p, tokens, padding, heads=4, kv_heads=4, positions="learned", causal=True, merge="concat", norm=True,
+            residual=True, mlp=True, tied=False, key_bias=False):
+    """Logits [B, L, outputs] and the maps of each layer."""
+    batch, length = tokens.shape
+    forbidden = torch.zeros(1, 1, length, length, dtype=torch.bool)
+    if causal:
+        forbidden = forbidden | torch.ones(length, length, dtype=torch.bool).triu(1)
+    if padding is not None:
+        forbidden = forbidden | padding[:, None, None, :]
+
+    def linear(name, z):
+        z = z @ p[f"{name}.weight"]
+        return z + p[f"{name}.bias"] if f"{name}.bias" in p else z
+
+    def normed(name, z):
+        return F.layer_norm(z, (D,), p[f"{name}.gamma"], p[f"{name}.beta"]) if norm else z
+
+    x = F.embedding(tokens, p["token.weight"])
+    if positions == "learned":
+        x = x + p["position.weight"][:length]
+    elif positions == "sinusoidal":
+        x = x + sinusoidal(length, D)
+    all_maps = []
+    for layer in range(LAYERS):
+        block = f"blocks.{layer}"
+        z = normed(f"{block}.norm1", x)
+        q = split(linear(f"{block}.attention.query", z), heads)
+        k = split(linear(f"{block}.attention.key", z), kv_heads)
+        v = split(linear(f"{block}.attention.value", z), kv_heads)
+        if positions == "rope":
+            q, k = rotate(q), rotate(k)
+        k, v = (t.repeat_interleave(heads // kv_heads, dim=1) for t in (k, v))
+        scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(forbidden, -math.inf)
+        maps = scores.softmax(-1)
+        all_maps.append(maps)
+        context = maps @ v
+        merged = context.mean(1) if merge == "mean" else context.transpose(1, 2).flatten(2)
+        change = linear(f"{block}.attention.output", merged)
+        x = x + change if residual else change
+        if mlp:
+            change = linear(f"{block}.mlp.down", F.gelu(linear(f"{block}.mlp.up", normed(f"{block}.norm2", x))))
+            x = x + change if residual else change
+    x = normed("norm", x)
+    return (x @ p["token.weight"].T if tied else linear("logits", x)), all_maps
+
+
+def decoder_parameters():
+    """Parameters of the plainest variant; the others take parts of them."""
+    p = {"token.weight": normal(V, D), "position.weight": normal(L, D)}
+    for layer in range(LAYERS):
+        block = f"blocks.{layer}"
+        for name, rows, columns in (("attention.query", D, D), ("attention.key", D, D), ("attention.value", D, D),
+                                    ("attention.output", D, D), ("mlp.up", D, FF), ("mlp.down", FF, D)):
+            p[f"{block}.{name}.weight"] = normal(rows, columns, scale=rows**-0.5)
+            p[f"{block}.{name}.bias"] = normal(columns, scale=0.2)
+    for name in [f"blocks.{layer}.norm{i}" for layer in range(LAYERS) for i in (1, 2)] + ["norm"]:
+        p[f"{name}.gamma"], p[f"{name}.beta"] = 1 + normal(D, scale=0.2), normal(D, scale=0.2)
+    return p | {"logits.weight": normal(D, OUTPUTS, scale=0.25), "logits.bias": normal(OUTPUTS, scale=0.2)}
+
+
+def chosen(p, options):
+    """The parameters that a variant has, cut to its shapes."""
+    out = {}
+    for key, value in p.items():
+        if (
+            key.startswith("position") and options.get("positions", "learned") != "learned"
+            or key.startswith("logits") and options.get("tied")
+            or "norm" in key and not options.get("norm", True)
+            or "mlp" in key and not options.get("mlp", True)
+            or "norm2" in key and not options.get("mlp", True)
+            or key.endswith("key.bias") and not options.get("key_bias")
+        ):
+            continue
+        heads = options.get("heads", 4)
+        if ".key." in key or ".value." in key:
+            value = value[..., : options.get("kv_heads", 4) * D // heads]
+        if "attention.output.weight" in key and options.get("merge") == "mean":
+            value = value[: D // heads]
+        out[key] = value
+    return out
+
+
+VARIANTS = {
+    "learned": {},
+    "one_head": {"heads": 1, "kv_heads": 1},
+    "rope": {"positions": "rope"},
+    "sinusoidal": {"positions": "sinusoidal"},
+    "tied": {"tied": True},
+    "multi_query": {"kv_heads": 1},
+    "encoder": {"causal": False, "positions": "none"},
+    "key_bias": {"key_bias": True},
+    "bare": {"norm": False, "residual": False, "mlp": False, "merge": "mean"},
+}
+
+
+def decoder_fixtures():
+    torch.manual_seed(1)
+    p = decoder_parameters()
+    tokens = torch.randint(0, V, (B, L))
+    padding = torch.zeros(B, L, dtype=torch.bool)
+    padding[1, 4:] = True
+    # What F.cross_entropy calls ignore_index: positions without a target. Padding has none.
+    targets = torch.randint(0, OUTPUTS, (B, L))
+    targets[0, :2] = targets[1, 0] = targets[1, 4:] = -100
+    out = {f"parameters/{key}": value for key, value in p.items()}
+    out |= {"tokens": tokens, "padding": padding, "targets": targets}
+    for name, options in VARIANTS.items():
+        leaves = {key: leaf(value) for key, value in chosen(p, options).items()}
+        logits, maps = decoder(leaves, tokens, padding, **options)
+        loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100)
+        out |= {f"{name}/logits": logits, f"{name}/loss": loss[None], f"{name}/maps": torch.stack(maps)}
+        out |= {f"{name}/gradient.{key}": value for key, value in gradients(loss, leaves).items()}
+    save("decoder.safetensors", out)
+
+
+if __name__ == "__main__":
+    assert torch.__version__.startswith("2.15"), torch.__version__
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    attention_fixtures()
+    decoder_fixtures()

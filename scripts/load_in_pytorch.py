@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Load an exported run in PyTorch and check that it gives the same logits.
+
+    trainer export runs/h8-seed0-1a2b3c4d --output h8.safetensors
+    python scripts/load_in_pytorch.py h8.safetensors
+
+Needs: pip install torch numpy safetensors. Headcount multiplies x @ W + b with W [d_in, d_out]: nn.Linear holds the
+transpose. Columns h*K .. (h+1)*K of the query projection belong to head h. The file holds the weights by path, the config
+as TOML in its metadata, and an example: tokens (as f32) and the logits that Headcount computed for them.
+"""
+import math, sys, tomllib
+
+import torch
+import torch.nn.functional as F
+from safetensors import safe_open
+
+
+def rotate(x):
+    """Rotary positions: column i is paired with column i + K/2, frequency 10000^(-2i/K)."""
+    length, width = x.shape[-2:]
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
+    sin, cos = angle.sin().to(x.dtype), angle.cos().to(x.dtype)
+    left, right = x.split(width // 2, dim=-1)
+    return torch.cat([left * cos - right * sin, right * cos + left * sin], dim=-1)
+
+
+def sinusoidal(length, width):
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).reshape(length, width).float()
+
+
+class Decoder:
+    def __init__(self, weights, config):
+        self.w, self.model = weights, config["model"]
+
+    def linear(self, path, x):
+        y = x @ self.w[f"{path}.weight"]
+        return y + self.w[f"{path}.bias"] if f"{path}.bias" in self.w else y
+
+    def norm(self, path, x):
+        if f"{path}.gamma" not in self.w:
+            return x
+        return F.layer_norm(x, x.shape[-1:], self.w[f"{path}.gamma"], self.w[f"{path}.beta"], 1e-5)
+
+    def attention(self, path, x):
+        b, length, d = x.shape
+        heads = self.model["heads"]
+        kv_heads = self.model.get("kv_heads", heads)
+        width = self.model.get("d_head", d // heads)
+        split = lambda name, h: self.linear(f"{path}.{name}", x).view(b, length, h, width).transpose(1, 2)
+        q, k, v = split("query", heads), split("key", kv_heads), split("value", kv_heads)
+        if self.model["positions"] == "rope":
+            q, k = rotate(q), rotate(k)
+        k, v = (z.repeat_interleave(heads // kv_heads, dim=1) for z in (k, v))
+        scores = q @ k.transpose(-2, -1) / math.sqrt(width)
+        if self.model["causal"]:
+            scores = scores.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), -math.inf)
+        context = scores.softmax(dim=-1) @ v
+        merged = context.mean(dim=1) if self.model["merge"] == "mean" else context.transpose(1, 2).flatten(2)
+        return self.linear(f"{path}.output", merged)
+
+    def __call__(self, tokens):
+        x = self.w["token.weight"][tokens]
+        if self.model["positions"] == "learned":
+            x = x + self.w["position.weight"][: tokens.shape[1]]
+        elif self.model["positions"] == "sinusoidal":
+            x = x + sinusoidal(*x.shape[1:])
+        add = (lambda x, change: x + change) if self.model["residual"] else (lambda x, change: change)
+        for i in range(self.model["layers"]):
+            block = f"blocks.{i}"
+            x = add(x, self.attention(f"{block}.attention", self.norm(f"{block}.norm1", x)))
+            if self.model["mlp"]:
+                up = self.linear(f"{block}.mlp.up", self.norm(f"{block}.norm2", x))
+                x = add(x, self.linear(f"{block}.mlp.down", F.gelu(up)))
+        x = self.norm("norm", x)
+        return x @ self.w["token.weight"].T if self.model["tied"] else self.linear("logits", x)
+
+
+def main():
+    with safe_open(sys.argv[1], framework="pt") as file:
+        config = tomllib.loads(file.metadata()["config"])
+        weights = {name: file.get_tensor(name) for name in file.keys()}
+    tokens, expected = weights.pop("example.tokens").long(), weights.pop("example.logits")
+    with torch.no_grad():
+        logits = Decoder(weights, config)(tokens)
+    difference = (logits - expected).abs().max().item()
+    parameters = sum(tensor.numel() for tensor in weights.values())
+    print(f"{config['name']}: {parameters} parameters, logits {list(logits.shape)}, largest difference {difference:.2e}")
+    if not difference < 1e-4:
+        sys.exit("the logits differ")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,10 @@
 //! Statistics over finished runs: which arm is better, by how much, and whether that can be told at all.
 //!
-//! Pure functions on numbers; nothing here reads a file, trains, or keeps state. Random parts take a seed and give the
-//! same result on every machine. No result is NaN or infinite: input that would make it so is an error that names
-//! the value.
+//! The statistics are pure functions on numbers. Random parts take a seed and give the same result on every machine. No
+//! result is NaN or infinite: input that would make it so is an error that names the value.
+//!
+//! [`results`] reads an experiment's run directories and writes its results; [`figures`] draws them, [`terminal`] tells
+//! them in a terminal. Nothing here trains.
 //!
 //! ```
 //! use headcount_analysis::{ArmRuns, Direction, Metric, Outcome, Settings, Verdict, compare};
@@ -29,11 +31,14 @@
 pub mod bootstrap;
 pub mod comparison;
 pub mod describe;
+pub mod figures;
 pub mod holm;
 pub mod interval;
 pub mod outcome;
+pub mod results;
 pub mod sign_flip;
 pub mod stability;
+pub mod terminal;
 pub mod verdict;
 
 mod distributions;
@@ -43,4 +48,5 @@ mod sentence;
 pub use comparison::{ArmRuns, Comparison, Metric, Settings, compare};
 pub use error::StatisticsError;
 pub use outcome::{Direction, Outcome};
+pub use results::{Report, Results, ResultsError, TuningTable, rebuild};
 pub use verdict::{Undecided, Verdict};

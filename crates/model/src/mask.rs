@@ -190,6 +190,21 @@ mod tests {
     }
 
     #[test]
+    fn prepared_masks_open_empty_rows_and_mark_them() {
+        let rows = vec![false, true, true, true, true, true];
+        let prepared = Mask::new([1, 1, 2, 3], rows).unwrap().prepare([4, 2, 2, 3], &Device::flex()).unwrap();
+        let bools = |tensor: Option<Tensor<4, Bool>>| tensor.unwrap().into_data().iter::<bool>().collect::<Vec<_>>();
+        assert_eq!(bools(prepared.forbidden), [false, true, true, false, false, false]);
+        assert_eq!(bools(prepared.empty_rows), [false, true]);
+        let unread: Vec<bool> = prepared.unread_keys.unwrap().into_data().iter::<bool>().collect();
+        assert_eq!(unread, [false, true, true]);
+
+        let prepared = Mask::causal(2, 3).prepare([4, 2, 2, 3], &Device::flex()).unwrap();
+        assert!(prepared.forbidden.is_some() && prepared.empty_rows.is_none() && prepared.unread_keys.is_none());
+        assert!(!Mask::none().prepare([4, 2, 2, 3], &Device::flex()).unwrap().is_needed());
+    }
+
+    #[test]
     fn wrong_shapes_name_both() {
         let text = Mask::causal(3, 3).prepare([2, 4, 5, 5], &Device::flex()).unwrap_err().to_string();
         assert!(text.contains("[1, 1, 3, 3]") && text.contains("[2, 4, 5, 5]"), "{text}");

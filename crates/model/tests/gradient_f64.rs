@@ -50,7 +50,7 @@ fn shapes() -> Vec<Shape> {
 fn mask(name: &str, batch: usize, queries: usize, keys: usize) -> Mask {
     // The last key of every other sample; where it is the only one, its rows are empty.
     let padding = || {
-        let last = |index: usize| index % keys == keys - 1 && index / keys % 2 == 0;
+        let last = |index: usize| index % keys == keys - 1 && (index / keys).is_multiple_of(2);
         Mask::padding(batch, keys, (0..batch * keys).map(last).collect()).unwrap()
     };
     match name {

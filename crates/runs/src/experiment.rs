@@ -42,6 +42,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     config::{Config, ConfigError, Diagnostic, Problem, Shown},
     directory::RunDirectory,
+    error::RunError,
+    files,
 };
 
 /// Pairs that a comparison has unless its file says why not.
@@ -211,6 +213,8 @@ pub struct PlannedRun {
     pub directory: RunDirectory,
 }
 
+/// The experiment's file in its folder.
+pub const FILE: &str = "experiment.toml";
 /// Largest experiment file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -238,6 +242,23 @@ impl Experiment {
         write::to_toml(self)
     }
 
+    /// Writes [`Experiment::to_toml`] to `experiment.toml` in the experiment's folder, so that the folder stands alone.
+    ///
+    /// # Errors
+    /// Where the disk is full or gone.
+    pub fn save(&self, folder: &Path) -> Result<(), RunError> {
+        fs::create_dir_all(folder).map_err(RunError::io("create", folder))?;
+        files::write_atomically(&folder.join(FILE), self.to_toml().as_bytes())
+    }
+
+    /// Reads what [`Experiment::save`] wrote.
+    ///
+    /// # Errors
+    /// As [`Experiment::load`].
+    pub fn of_folder(folder: &Path) -> Result<Self, ConfigError> {
+        Self::load(&folder.join(FILE))
+    }
+
     /// The arm of that name.
     pub fn arm(&self, name: &str) -> Option<&Arm> {
         self.arms.iter().find(|arm| arm.name == name)
@@ -251,11 +272,15 @@ impl Experiment {
     /// The reported runs, all arms of one seed together, so that pairs are complete early. With `[tuning]` call
     /// [`Experiment::tuned`] first.
     pub fn runs(&self, out: &Path) -> Vec<PlannedRun> {
-        let folder = self.folder(out);
+        self.runs_in(&self.folder(out))
+    }
+
+    /// [`Experiment::runs`] by the experiment's own folder, wherever that was moved to.
+    pub fn runs_in(&self, folder: &Path) -> Vec<PlannedRun> {
         let pairs = self.seeds.iter().flat_map(|seed| self.arms.iter().map(move |arm| (*seed, arm)));
         let run = |(pair, arm): (u64, &Arm)| {
             let config = arm.config(pair);
-            let directory = RunDirectory::of(&folder, &config);
+            let directory = RunDirectory::of(folder, &config);
             PlannedRun { arm: arm.name.clone(), pair, tuned_lr: None, config, directory }
         };
         pairs.map(run).collect()
@@ -263,9 +288,14 @@ impl Experiment {
 
     /// The runs that choose learning rates, in `<out>/<name>/tuning/`; none without `[tuning]`.
     pub fn tuning_runs(&self, out: &Path) -> Vec<PlannedRun> {
-        let folder = self.folder(out).join("tuning");
+        self.tuning_runs_in(&self.folder(out))
+    }
+
+    /// [`Experiment::tuning_runs`] by the experiment's own folder.
+    pub fn tuning_runs_in(&self, folder: &Path) -> Vec<PlannedRun> {
+        let folder = folder.join("tuning");
         let mut runs = vec![];
-        for tuning in &self.tuning {
+        if let Some(tuning) = &self.tuning {
             for (seed, lr) in tuning.seeds.iter().flat_map(|seed| tuning.lr.iter().map(move |lr| (*seed, *lr))) {
                 for arm in &self.arms {
                     let mut config = arm.config(seed);

@@ -31,6 +31,10 @@ pub struct Cli {
 pub enum Command {
     /// Train one arm (the same as giving --config alone).
     Train(TrainArguments),
+    /// Train the arms of an experiment over paired seeds and decide which is better.
+    Compare(CompareArguments),
+    /// Make results, figures and the summary of an experiment anew from its run directories.
+    Report(ReportArguments),
     /// List the tasks, or explain one and show samples of it.
     Tasks(TasksArguments),
     /// Write a run's weights, config and an example into one safetensors file.
@@ -88,6 +92,41 @@ impl TrainArguments {
         overrides.extend(self.backend.map(|backend| format!("backend={backend}")));
         overrides
     }
+}
+
+/// Arguments of `compare`.
+#[derive(Args, Clone, Debug)]
+pub struct CompareArguments {
+    /// The experiment file, such as experiments/h1-vs-h8.toml.
+    pub experiment: PathBuf,
+    /// Folder that the experiment's folder is made in.
+    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    pub out: PathBuf,
+    /// Runs at once; as many as cores allow unless set. The results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// CPU threads of each run.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: u16,
+    /// Where to compute, for every arm.
+    #[arg(long, value_name = "NAME", value_parser = parse_backend)]
+    pub backend: Option<Backend>,
+    /// Take runs of other versions of this program or of other backends too, and say so in the result.
+    #[arg(long)]
+    pub mixed: bool,
+    /// Show the arms, how they match and what they cost; train nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Args, Clone, Debug)]
+pub struct ReportArguments {
+    /// The experiment's folder, such as runs/h1-vs-h8.
+    pub folder: PathBuf,
+    /// Take runs of other versions of this program or of other backends too, and say so in the result.
+    #[arg(long)]
+    pub mixed: bool,
 }
 
 /// Arguments of `tasks`.

@@ -70,7 +70,9 @@ fn close(renderer: TuiMetricsRendererWrapper) {
 
 impl Drop for Dashboard {
     fn drop(&mut self) {
-        self.renderer.take().map(close);
+        if let Some(renderer) = self.renderer.take() {
+            close(renderer);
+        }
         terminal::forget();
     }
 }

@@ -6,11 +6,13 @@
 pub mod arm;
 pub mod backend;
 pub mod batch;
+pub mod board;
 pub mod cli;
 pub mod commands;
 pub mod dashboard;
 pub mod evaluate;
 pub mod interrupt;
+pub mod manifest;
 pub mod observer;
 pub mod optimiser;
 pub mod progress;

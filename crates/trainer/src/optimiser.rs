@@ -171,3 +171,62 @@ fn concatenate(mut parts: Vec<Tensor<1>>) -> Tensor<1> {
     parts.retain(|part| part.dims()[0] > 0);
     Tensor::cat(parts, 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Dims, ModelConfig, Norm, Positions};
+
+    fn decoder() -> Decoder {
+        let (positions, norm) = (Positions::None, Norm::None);
+        let config = ModelConfig { d_model: 1, heads: 1, layers: 0, positions, norm, ..Default::default() };
+        // Two embeddings, a weight and a bias.
+        Decoder::new(&config, Dims { vocab: 2, outputs: 1, length: 1 }, 0, &Device::flex().autodiff()).unwrap()
+    }
+
+    fn flat(values: [f64; 4]) -> Tensor<1> {
+        concatenate(vec![Tensor::from_data(TensorData::new(values.map(|x| x as f32).to_vec(), [4]), &Device::flex())])
+    }
+
+    /// p = torch.tensor([0.5, -1.0, 2.0, 0.1], dtype=torch.float64, requires_grad=True)
+    /// optimiser = torch.optim.AdamW([p], lr=1e-2, betas=(0.9, 0.98), eps=1e-8, weight_decay=0.1)
+    /// for step in range(1, 11):
+    ///     p.grad = torch.tensor([math.sin(step + i) * 10.0**-i for i in range(4)], dtype=torch.float64)
+    ///     torch.nn.utils.clip_grad_norm_([p], 0.5); optimiser.step()
+    /// print(p.tolist())
+    #[test]
+    fn ten_steps_follow_pytorch() {
+        let expected =
+            [0.458_688_752_691_455_7, -0.999_196_167_928_271_4, 1.997_182_767_091_494_6, 0.138_004_869_024_300_96];
+        let config = TrainConfig { weight_decay: 0.1, clip_norm: 0.5, beta2: 0.98, ..Default::default() };
+        let model = decoder();
+        let start = flat([0.5, -1.0, 2.0, 0.1]);
+        let parts = start.split_with_sizes(vec![2, 1, 1, ROW - 4], 0).into_iter().take(3).collect();
+        let mut model = tensors::replace_parameters(model, parts);
+        let mut optimiser = AdamW::new(&config, &model);
+        for step in 1..=10 {
+            // Saved and read back on the way, as a resumed run has it.
+            optimiser = AdamW::from_host(&config, &model, &optimiser.to_host()).unwrap();
+            let gradient = [0, 1, 2, 3].map(|i| f64::from(step + i).sin() * 10f64.powi(-i));
+            let gradient = FlatGradient(flat(gradient));
+            let norm = gradient.norm();
+            model = optimiser.step(model, gradient, norm, 1e-2, step as u64);
+        }
+        let found: Vec<f32> = tensors::flat_parameters(&model).into_iter().flat_map(tensors::host_values).collect();
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((f64::from(*found) - expected).abs() < 1e-6, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_state_is_refused_by_name() {
+        let (config, model) = (TrainConfig::default(), decoder());
+        let mut state = AdamW::new(&config, &model).to_host();
+        state.insert("logits.bias.second_moment".into(), HostTensor { shape: vec![2], values: vec![0.0; 2] });
+        let error = AdamW::from_host(&config, &model, &state).err().unwrap().to_string();
+        assert!(error.contains("logits.bias.second_moment") && error.contains("[2]"), "{error}");
+        state.remove("token.weight.first_moment");
+        let error = AdamW::from_host(&config, &model, &state).err().unwrap();
+        assert!(matches!(error, LoadError::Missing { .. }), "{error}");
+    }
+}

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -25,15 +25,8 @@ pub struct Job {
     pub label: String,
     /// What to train.
     pub config: Config,
-    /// Folder that the run directory is made in.
-    pub parent: PathBuf,
-}
-
-impl Job {
-    /// The run's directory.
-    pub fn directory(&self) -> RunDirectory {
-        RunDirectory::of(&self.parent, &self.config)
-    }
+    /// Where: [`RunDirectory::of`] the config in some folder.
+    pub directory: RunDirectory,
 }
 
 /// How a job ended.
@@ -93,7 +86,7 @@ pub fn run(
     let mut outcomes = vec![Outcome::Interrupted; jobs.len()];
     let mut waiting = VecDeque::new();
     for (index, job) in jobs.iter().enumerate() {
-        if matches!(job.directory().state()?, State::Finished(_)) {
+        if matches!(job.directory.state()?, State::Finished(_)) {
             outcomes[index] = Outcome::Done;
             board.ended(index, &Outcome::Done, true);
         } else {
@@ -121,7 +114,7 @@ pub fn run(
         for (worker, _) in ended {
             let index = worker.index;
             let last_words = worker.last_words();
-            let outcome = match jobs[index].directory().state()? {
+            let outcome = match jobs[index].directory.state()? {
                 State::Finished(_) => Outcome::Done,
                 _ if interrupter.should_stop() => Outcome::Interrupted,
                 _ => Outcome::Failed(last_words),
@@ -150,7 +143,7 @@ struct Worker {
 
 impl Worker {
     fn start(index: usize, job: &Job, threads: usize, sender: Sender<(usize, Report)>) -> Result<Self, WorkerError> {
-        let directory = job.directory();
+        let directory = &job.directory;
         drop(directory.create(&job.config)?); // writes config.toml; the worker takes the lock
         let mut command = Command::new(std::env::current_exe()?);
         #[cfg(unix)]
@@ -165,7 +158,7 @@ impl Worker {
             .arg("--config")
             .arg(directory.config_path())
             .arg("--out")
-            .arg(&job.parent)
+            .arg(directory.path().parent().unwrap_or(Path::new(".")))
             .args(["--threads", &threads.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

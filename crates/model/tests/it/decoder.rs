@@ -4,14 +4,15 @@
 use std::collections::BTreeSet;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use headcount_model::dropout::{Dropout, Place};
 use headcount_model::loss::cross_entropy;
 use headcount_model::mask::MaskError;
-use headcount_model::tensors::{flat_gradients, from_host, places};
+use headcount_model::tensors::{flat_gradients, from_host, places, to_host};
 use headcount_model::{Call, CallError, Decoder, Dims, Init, Merge, ModelConfig, Norm, Positions};
 
 use crate::support::{Backend, Fixture, Worst, corner, values};
 
-checks![logits_loss_maps_and_gradients_agree_with_pytorch];
+checks![logits_loss_maps_and_gradients_agree_with_pytorch, dropout_acts_at_every_place_of_every_layer];
 
 fn variants() -> Vec<(&'static str, ModelConfig)> {
     let base = || ModelConfig { d_model: 16, layers: 2, heads: 4, d_ff: Some(32), ..Default::default() };
@@ -75,6 +76,54 @@ fn logits_loss_maps_and_gradients_agree_with_pytorch(backend: &Backend) {
         let made = fixture.names_under(&format!("{variant}/gradient."));
         assert_eq!(made.into_iter().collect::<BTreeSet<_>>(), compared, "{variant}: every gradient is compared");
     }
+}
+
+/// A model whose sublayers give ones, so that its logits are the sum of what its dropouts let through.
+fn dropout_acts_at_every_place_of_every_layer(backend: &Backend) {
+    let (b, l, d, h) = (2, 4, 8, 2);
+    let pass = Dropout { seed: 1, step: 2, micro_batch: 3 };
+    let logits = |config: ModelConfig, ones: &[&str], identities: &[&str]| {
+        let config = ModelConfig {
+            d_model: d,
+            layers: 2,
+            heads: h,
+            causal: false,
+            positions: Positions::None,
+            norm: Norm::None,
+            ..config
+        };
+        let model = Decoder::new(&config, Dims { vocab: 3, outputs: d, length: l }, 0, &backend.device).unwrap();
+        let mut tensors = to_host(&model);
+        for (path, tensor) in &mut tensors {
+            let is_one = ones.iter().any(|end| path.ends_with(end));
+            tensor.values.fill(if is_one { 1.0 } else { 0.0 });
+            if identities.iter().any(|end| path.ends_with(end)) {
+                (0..d).for_each(|i| tensor.values[i * d + i] = 1.0);
+            }
+        }
+        let model = from_host(model, &tensors).unwrap();
+        let call = Call { dropout: Some(&pass), ..Default::default() };
+        values(model.forward(Tensor::zeros([b, l], &backend.device), call).unwrap().logits)
+    };
+
+    // Embedding, both attentions and both MLPs give ones.
+    let config = ModelConfig { embedding_dropout: 0.5, residual_dropout: 0.75, ..Default::default() };
+    let got = logits(config, &["token.weight", "output.bias", "down.bias"], &["logits.weight"]);
+    let ones = || Tensor::<3>::ones([b, l, d], &backend.device);
+    let mut expected = pass.at(0, Place::Embedding, 0.5).apply(ones());
+    for layer in 0..2 {
+        expected = expected + pass.at(layer, Place::AttentionOutput, 0.75).apply(ones());
+        expected = expected + pass.at(layer, Place::MlpOutput, 0.75).apply(ones());
+    }
+    assert_eq!(got, values(expected), "{}", backend.name);
+
+    // Every query reads all four keys alike, and every value is one.
+    let config = ModelConfig { attention_dropout: 0.5, ..Default::default() };
+    let got = logits(config, &["value.bias"], &["attention.output.weight", "logits.weight"]);
+    let quarters = || Tensor::<4>::full([b, h, l, l], 0.25, &backend.device);
+    let kept = |layer| pass.at(layer, Place::Attention, 0.5).apply(quarters()).sum_dim(3); // [B, H, L, 1]
+    let expected = (kept(0) + kept(1)).expand([b, h, l, d / h]).swap_dims(1, 2).reshape([b, l, d]);
+    assert_eq!(got, values(expected), "{}", backend.name);
 }
 
 fn refusal(config: ModelConfig, length: usize, call: Call) -> Option<CallError> {

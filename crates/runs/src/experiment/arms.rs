@@ -172,7 +172,10 @@ pub(super) fn read<'a>(root: &Section<'a>, base: &Base<'a>) -> Result<(Vec<Draft
         }
     }
     if drafts.len() < 2 || drafts.len() > MOST_ARMS {
-        let message = format!("{} arms: a comparison has 2 to {MOST_ARMS}, in `[arms.NAME]` or `[grid]`", drafts.len());
+        let message = format!(
+            "a comparison has 2 to {MOST_ARMS} arms, in `[arms.NAME]` or `[grid]`; here there are {}",
+            drafts.len()
+        );
         let problem = Problem::Impossible { key: "arms".into(), message };
         return Err(if root.get("arms").is_some() { root.at("arms", problem) } else { root.at("grid", problem) }.into());
     }

@@ -55,7 +55,7 @@ pub struct ArmFacts {
     pub device: String,
 }
 
-/// A config key in which an arm differs from the baseline; values are TOML, "-" where the key is not set.
+/// A config key in which an arm differs from the baseline; values are TOML, "not set" where there is none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     pub arm: String,
@@ -72,7 +72,7 @@ pub fn differing_keys(first: &Config, second: &Config) -> Vec<String> {
 fn difference(arm: &str, config: &Config, baseline: &Config) -> Vec<Difference> {
     let (ours, theirs) = (config_leaves(config), config_leaves(baseline));
     let value = |leaves: &[(String, String)], key: &str| {
-        leaves.iter().find(|(name, _)| name == key).map_or("-".to_string(), |(_, value)| value.clone())
+        leaves.iter().find(|(name, _)| name == key).map_or("not set".to_string(), |(_, value)| value.clone())
     };
     let mut seen = BTreeSet::new();
     let keys = ours.iter().chain(&theirs).map(|(key, _)| key).filter(|key| seen.insert(key.as_str()));

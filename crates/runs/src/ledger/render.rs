@@ -19,10 +19,10 @@ impl fmt::Display for Ledger {
     /// A few lines: what is equal, what differs, what ran.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "regime {}: {}", self.regime.name(), super::allowed(self.regime))?;
-        self.number(f, "parameters", |arm| thousands(arm.parameters.total()))?;
-        self.number(f, "FLOPs a step", |arm| scaled(arm.flops_per_step.total()))?;
-        self.number(f, "tokens a step", |arm| thousands(arm.tokens_per_step))?;
-        self.number(f, "steps", |arm| thousands(arm.steps))?;
+        self.number(f, "parameters", |arm| arm.parameters.total(), thousands)?;
+        self.number(f, "FLOPs a step", |arm| arm.flops_per_step.total(), scaled)?;
+        self.number(f, "tokens a step", |arm| arm.tokens_per_step, thousands)?;
+        self.number(f, "steps", |arm| arm.steps, thousands)?;
         for line in self.implied() {
             writeln!(f, "{:14} {line}", "differs")?;
         }
@@ -54,7 +54,7 @@ impl Ledger {
                 let of_arm = self.differences.iter().find(|other| other.arm == arm.name && other.key == key);
                 let baseline = || self.differences.iter().find(|other| other.key == key).map(|d| &d.baseline_value);
                 let Some(value) = of_arm.map(|difference| &difference.value).or_else(baseline) else { continue };
-                values.push(format!("{} {value}", arm.name));
+                values.push(format!("{value} in {}", arm.name));
             }
             let why = if key == "train.lr" && self.tuned { " (tuned for each arm)" } else { "" };
             lines.push(format!("{key}: {}{why}", values.join(", ")));
@@ -62,7 +62,7 @@ impl Ledger {
         let mut follows = |what: &str, number: &dyn Fn(&ArmFacts) -> Option<usize>| {
             let values: Vec<_> = self.arms.iter().filter_map(|arm| Some((&arm.name, number(arm)?))).collect();
             if values.windows(2).any(|pair| pair[0].1 != pair[1].1) {
-                let values: Vec<String> = values.iter().map(|(arm, value)| format!("{arm} {value}")).collect();
+                let values: Vec<String> = values.iter().map(|(arm, value)| format!("{value} in {arm}")).collect();
                 lines.push(format!("{what}: {}", values.join(", ")));
             }
         };
@@ -71,15 +71,22 @@ impl Ledger {
         lines
     }
 
-    fn number(&self, f: &mut fmt::Formatter<'_>, what: &str, show: impl Fn(&ArmFacts) -> String) -> fmt::Result {
-        let values: Vec<String> = self.arms.iter().map(&show).collect();
-        let Some(first) = values.first() else { return Ok(()) };
-        if values.iter().all(|value| value == first) {
+    fn number(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        what: &str,
+        number: fn(&ArmFacts) -> u64,
+        show: fn(u64) -> String,
+    ) -> fmt::Result {
+        let numbers: Vec<u64> = self.arms.iter().map(number).collect();
+        let Some(first) = numbers.first() else { return Ok(()) };
+        // By the numbers themselves: two that are shown alike may differ.
+        if numbers.iter().all(|number| number == first) {
             let all = if self.regime == Regime::Free { "each" } else { "equal" };
-            return writeln!(f, "{what:14} {first} {all}");
+            return writeln!(f, "{what:14} {} {all}", show(*first));
         }
         let named: Vec<String> =
-            self.arms.iter().zip(&values).map(|(arm, value)| format!("{} {value}", arm.name)).collect();
+            self.arms.iter().zip(&numbers).map(|(arm, number)| format!("{} in {}", show(*number), arm.name)).collect();
         writeln!(f, "{what:14} {}", named.join(", "))
     }
 }
@@ -105,7 +112,7 @@ pub(crate) fn thousands(number: u64) -> String {
     text
 }
 
-/// Such as `1.234 GFLOP`; numbers that differ show all digits that differ only from a thousandth on.
+/// Such as `1.234 G`.
 fn scaled(number: u64) -> String {
     let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     match units.into_iter().find(|(size, _)| number as f64 >= *size) {

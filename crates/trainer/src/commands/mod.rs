@@ -1,6 +1,9 @@
 //! What each command does.
 
+mod compare;
+mod dry_run;
 mod export;
+mod report;
 mod tasks;
 mod train;
 
@@ -46,6 +49,8 @@ pub fn main() -> ExitCode {
         None => train::run(&cli.train),
         Some(Command::Train(arguments)) => train::run(&arguments),
         Some(Command::Tasks(arguments)) => tasks::run(&arguments),
+        Some(Command::Compare(arguments)) => compare::run(&arguments),
+        Some(Command::Report(arguments)) => report::run(&arguments),
         Some(Command::Export(arguments)) => export::run(&arguments),
         Some(Command::Completions { shell }) => {
             let mut script = vec![]; // clap_complete panics where its reader has gone away

@@ -2,22 +2,20 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use burn::module::Module;
 use burn::tensor::Device;
 use burn::train::Interrupter;
 use data::Split;
-use model::{cost, tensors};
-use runs::{Config, Fingerprints, Lock, Manifest, Parts, Program, RunDirectory, State, Status, Summary};
+use model::cost;
+use runs::{Config, Lock, Manifest, RunDirectory, State, Status, Summary};
 
-use super::{Failure, Success, print, tell};
+use super::{Failure, Success, dry_run, print, tell};
 use crate::arm::Arm;
 use crate::cli::TrainArguments;
 use crate::dashboard::Dashboard;
-use crate::evaluate::FixedSet;
+use crate::manifest::manifest;
 use crate::observer::{Observer, Silent};
-use crate::progress::{ProgressLine, duration};
+use crate::progress::ProgressLine;
 use crate::train::{Ending, train};
 use crate::workers::Reporter;
 use crate::{backend, interrupt};
@@ -34,7 +32,7 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     }
     if arguments.dry_run {
         let device = backend::open(config.backend).map_err(Failure::usage)?;
-        return dry_run(&config, &directory, &device, threads);
+        return dry_run::run(&config, &directory, &device, threads);
     }
 
     let state = directory.state().map_err(Failure::failed)?;
@@ -104,21 +102,7 @@ fn prepare(
     device: &Device,
     threads: usize,
 ) -> Result<(), Failure> {
-    let arm = Arm::new(config);
-    let model = arm.model(device).map_err(Failure::usage)?;
-    let weights = runs::weights_fingerprint(
-        tensors::to_host(&model).into_iter().map(|(path, tensor)| (path, tensor.shape, tensor.values)),
-    );
-    let manifest = Manifest {
-        program: program(),
-        backend: config.backend.to_string(),
-        device: backend::describe(config.backend, device),
-        threads,
-        parameters: Parts::from_iter(arm.parameters()),
-        flops_per_step: Parts::from_iter(arm.flops_per_step()),
-        tokens_per_step: arm.tokens_after(1),
-        fingerprints: Fingerprints { data: arm.data_fingerprint(), weights: weights.all, tensors: weights.tensors },
-    };
+    let manifest = manifest(config, device, threads).map_err(Failure::usage)?;
     let path = directory.manifest_path();
     if directory.checkpoints().steps().map_err(Failure::failed)?.is_empty() {
         return manifest.write(&path).map_err(Failure::failed);
@@ -133,16 +117,7 @@ fn prepare(
     Ok(())
 }
 
-/// What this program is: its version, and the commit that it was built from where that is known.
-pub fn program() -> Program {
-    Program {
-        version: env!("CARGO_PKG_VERSION").to_string(),
-        commit: option_env!("HEADCOUNT_COMMIT").map(str::to_string),
-        dirty: option_env!("HEADCOUNT_DIRTY").map(|dirty| dirty == "true"),
-    }
-}
-
-fn headline(config: &Config, directory: &RunDirectory, threads: usize) -> String {
+pub(super) fn headline(config: &Config, directory: &RunDirectory, threads: usize) -> String {
     let arm = Arm::new(config);
     let heads = match config.model.heads {
         1 => "1 head".to_string(),
@@ -186,77 +161,8 @@ fn relative(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// What a run would cost: parameters and FLOPs are counted, time and memory are measured on a few steps.
-fn dry_run(config: &Config, directory: &RunDirectory, device: &Device, threads: usize) -> Result<Success, Failure> {
-    let arm = Arm::new(config);
-    print(format!("# {}\n", headline(config, directory, threads).replace('\n', "\n# ")));
-    print(config.to_toml());
-    print(parts("Parameters", &arm.parameters()));
-    print(parts("FLOPs a step (forward and backward)", &arm.flops_per_step()));
-
-    const STEPS: u64 = 3;
-    let mut trial = config.clone();
-    trial.train.steps = STEPS + 1;
-    trial.train.eval_every = trial.train.steps;
-    trial.task.sets.validation_examples = config.task.sets.validation_examples.min(config.train.eval_batch as u64);
-    trial.task.sets.test_examples = 1;
-    let step_seconds = time_a_step(&trial, device)?;
-    let model = arm.model(device).map_err(Failure::usage)?.valid();
-    let examples = config.task.sets.validation_examples.min(config.train.eval_batch as u64);
-    let set = FixedSet::new(&config.task.task, Split::Validation, examples, config.train.eval_batch as u64);
-    let started = Instant::now();
-    set.score(&model, device).map_err(Failure::failed)?;
-    let example_seconds = started.elapsed().as_secs_f64() / examples as f64;
-    let evaluations = 1 + config.train.steps / config.train.eval_every;
-    let evaluated = evaluations * config.task.sets.validation_examples + config.task.sets.test_examples;
-    let seconds = step_seconds * config.train.steps as f64 + example_seconds * evaluated as f64;
-    print(format!(
-        "Time, measured here: {:.1} ms a step, {} in all (evaluation included)",
-        step_seconds * 1e3,
-        duration(Some(Duration::from_secs_f64(seconds))),
-    ));
-    match peak_memory() {
-        Some(bytes) => print(format!("Memory, measured here: {} MiB", bytes >> 20)),
-        None => print("Memory: this system doesn't tell"),
-    }
-    print(format!("Output: {}", directory.path().display()));
-    Ok(Success::Done)
-}
-
-/// Seconds of an optimiser step, the median of a few after one that warms up.
-fn time_a_step(config: &Config, device: &Device) -> Result<f64, Failure> {
-    struct Clock(Vec<Instant>);
-    impl Observer for Clock {
-        fn start(&mut self, _plan: &crate::observer::Plan) {}
-        fn stepped(&mut self, _stepped: &crate::observer::Stepped) {
-            self.0.push(Instant::now());
-        }
-        fn validated(&mut self, _step: u64, _tally: &crate::batch::Tally) {}
-        fn end(&mut self) {}
-    }
-    let folder = std::env::temp_dir().join(format!("headcount-dry-run-{}", std::process::id()));
-    let directory = RunDirectory::of(&folder, config);
-    let mut clock = Clock(vec![]);
-    let ended = directory
-        .create(config)
-        .map_err(Failure::failed)
-        .and_then(|_lock| train(config, &directory, device, &mut clock, &Interrupter::new()).map_err(Failure::failed));
-    // The folder is this function's own; what can't be removed is left to the system.
-    drop(std::fs::remove_dir_all(&folder));
-    ended?;
-    let mut seconds: Vec<f64> = clock.0.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
-    seconds.sort_by(f64::total_cmp);
-    Ok(seconds.get(seconds.len() / 2).copied().unwrap_or(0.0))
-}
-
-fn parts(title: &str, parts: &cost::Parts) -> String {
-    let rows = parts.iter().copied().filter(|(_, number)| *number > 0).chain([("total", cost::total(parts))]);
-    let rows: Vec<String> = rows.map(|(part, number)| format!("  {part:22} {:>16}", thousands(number))).collect();
-    format!("{title}\n{}\n", rows.join("\n"))
-}
-
 /// Such as `54,856`.
-fn thousands(number: u64) -> String {
+pub(super) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -266,11 +172,4 @@ fn thousands(number: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// Largest memory that this process has held, in bytes.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? << 10)
 }

@@ -22,8 +22,13 @@ fn everything_on() -> String {
     )
 }
 
+/// Twelve million parameters: enough for flex to cut a sum over all of them into one piece a thread.
+const WIDE: &str = "--config small.toml --set model.d_model=1024 --set train.steps=3 --set train.eval_every=3 \
+    --set train.batch_size=1 --set train.eval_batch=1 --set task.validation_examples=1 --set task.test_examples=1";
+
 fn assert_same(arguments: &str, variants: [&str; 2]) {
     let place = Workplace::new();
+    place.file("small.toml", SMALL);
     for (index, variant) in variants.iter().enumerate() {
         place.run(&format!("{arguments} {variant} --out {index} --quiet")).expect(0);
     }
@@ -40,6 +45,7 @@ fn two_runs_on_flex() {
 fn one_thread_and_two_on_flex() {
     assert_same(&full_size(), ["--threads 1", "--threads 2"]);
     assert_same(&everything_on(), ["--threads 1", "--threads 2"]);
+    assert_same(WIDE, ["--threads 1", "--threads 2"]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! `--tui` on a pseudo terminal, which util-linux's `script` makes.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::*;
 
@@ -27,8 +27,20 @@ fn press(keys: &[&str]) -> (String, Option<i32>) {
         input.write_all(key.as_bytes()).unwrap();
         input.flush().unwrap();
     }
-    let output = child.wait_with_output().unwrap();
-    (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
+    let mut output = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut screen = vec![];
+        output.read_to_end(&mut screen).unwrap();
+        String::from_utf8_lossy(&screen).into_owned()
+    });
+    let started = Instant::now();
+    while child.try_wait().unwrap().is_none() && started.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // A run that the keys did not stop loses its terminal.
+    child.kill().unwrap();
+    let code = child.wait().unwrap().code();
+    (reader.join().unwrap(), code)
 }
 
 #[cfg(target_os = "linux")]

@@ -1,0 +1,305 @@
+//! The result of an experiment, from its file and its run directories alone.
+//!
+//! `results.json` holds [`Results`] and is the same, byte for byte, for the same runs, however many of them ran at once;
+//! wall-clock figures are in `timings.json` ([`Timings`]). The same numbers are in `runs.csv` (one line a run) and
+//! `curves.csv` (one line an arm, split and step), and drawn in `figures/`, each as SVG and PNG.
+//!
+//! No number in these files is NaN or infinite. Accuracies are shares (0 to 1) of scored positions, losses are mean
+//! cross-entropies in nats, steps are optimiser steps.
+
+mod arms;
+mod collect;
+mod curves;
+mod tables;
+mod timings;
+mod tuning;
+mod verdicts;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use runs::{
+    ConfigError, Experiment, Ledger, Mismatch, Regime, RunError,
+    experiment::{About, MetricChoice},
+};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{
+    comparison::Comparison,
+    describe::Description,
+    error::StatisticsError,
+    figures,
+    interval::{PairedInterval, WilsonInterval},
+    outcome::StepsToThreshold,
+};
+
+pub use arms::Stability;
+pub use curves::{Band, Curve, CurvePoint};
+pub use timings::{ArmTiming, RunTiming, Timings};
+pub use tuning::{ArmTuning, RateResult, TuningTable};
+pub use verdicts::{Repetition, Repetitions};
+
+/// Version of the layout of `results.json`; raised whenever a reader would have to change.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The content of `results.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Name of the experiment.
+    pub name: String,
+    /// Question, prediction and so on, as its author wrote them.
+    pub about: About,
+    /// In which sense the arms match.
+    pub regime: Regime,
+    /// Name of the arm that the others are compared with.
+    pub baseline: String,
+    /// The primary metric, its margin and the threshold at which a run solved the task.
+    pub metric: MetricChoice,
+    /// The pairs.
+    pub seeds: Vec<u64>,
+    /// Why there are fewer than ten.
+    pub why_seeds: Option<String>,
+    /// The verdicts in words: one for each arm but the baseline.
+    pub sentences: Vec<String>,
+    /// The verdicts in numbers, in the same order. With repetitions, these are over all pairs together.
+    pub comparisons: Vec<Comparison>,
+    /// Each part of the seeds on its own, where the experiment has repetitions.
+    pub repetitions: Option<Repetitions>,
+    /// Every arm, in the order of the experiment.
+    pub arms: Vec<ArmResult>,
+    /// The config key along which arms are ordered, where there is one; each arm's number is its `sweep_value`.
+    pub sweep: Option<String>,
+    /// How learning rates were chosen, where they were.
+    pub tuning: Option<TuningTable>,
+    /// What the arms share.
+    pub ledger: Ledger,
+    /// Runs that are missing or diverged, and why.
+    pub problems: Vec<RunProblem>,
+}
+
+/// One arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArmResult {
+    /// Such as `h8`.
+    pub name: String,
+    /// Such as "8 heads".
+    pub label: String,
+    /// Its number at the sweep's key.
+    pub sweep_value: Option<f64>,
+    /// Optimiser steps of a run.
+    pub steps: u64,
+    /// Peak learning rate.
+    pub lr: f64,
+    /// Its runs, in the order of the pairs.
+    pub runs: Vec<RunResult>,
+    /// How many of them finished.
+    pub finished: usize,
+    /// How many diverged: failures of the arm.
+    pub diverged: usize,
+    /// How many say nothing, because they have not run to the end.
+    pub missing: usize,
+    /// The primary metric over all runs that aren't missing, a diverged one entering with the worst value.
+    pub description: Option<Description>,
+    /// 95 % Student t interval of the arm's own mean, unpaired; for the sweep curve, not for a verdict.
+    pub interval_of_mean: Option<PairedInterval>,
+    /// Share of runs that ended at the threshold or better.
+    pub solve_rate: Option<WilsonInterval>,
+    /// First validated step at the threshold or better, of every run that isn't missing.
+    pub steps_to_threshold: Option<StepsToThreshold>,
+    /// How steadily it trained.
+    pub stability: Stability,
+    /// Curves over training: validation at every validated step, training thinned.
+    pub curves: Vec<Curve>,
+}
+
+/// How one run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// All steps were done.
+    Finished,
+    /// The loss or the gradient left the finite numbers.
+    Diverged,
+    /// It has not run to the end.
+    Missing,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// The pair it belongs to.
+    pub pair: u64,
+    /// Its own seed.
+    pub seed: u64,
+    pub status: RunStatus,
+    /// Its directory within the experiment's.
+    pub directory: String,
+    /// The primary metric; `None` unless it finished.
+    pub value: Option<f64>,
+    /// Optimiser steps done.
+    pub steps: Option<u64>,
+    /// At the final step; `None` unless it finished, here and below.
+    pub test_accuracy: Option<f64>,
+    pub test_loss: Option<f64>,
+    pub validation_accuracy: Option<f64>,
+    pub validation_loss: Option<f64>,
+    /// The step with the smallest validation loss, and that loss.
+    pub best_step: Option<u64>,
+    pub best_validation_loss: Option<f64>,
+    /// First validated step at the threshold or better.
+    pub first_step_at_threshold: Option<u64>,
+    /// Loss spikes; neighbouring ones are one episode.
+    pub spike_episodes: Option<usize>,
+    /// 99th percentile of the gradient norm over its median.
+    pub gradient_tail: Option<f64>,
+}
+
+/// A run that did not finish.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunProblem {
+    pub arm: String,
+    pub pair: u64,
+    /// Its directory within the experiment's.
+    pub directory: String,
+    /// Such as "diverged at step 12" or "stopped after step 300".
+    pub reason: String,
+}
+
+/// Why there are no results.
+#[derive(Debug, Error)]
+pub enum ResultsError {
+    /// The arms are not what the experiment says they are.
+    #[error("the arms don't match:\n{}", .0.iter().map(|mismatch| format!("  {mismatch}")).collect::<Vec<_>>().join("\n"))]
+    Mismatch(Vec<Mismatch>),
+    /// No run has left anything to read.
+    #[error("{}: no run of the experiment has finished yet", .folder.display())]
+    NoRuns { folder: PathBuf },
+    /// The experiment's own file in its folder.
+    #[error(transparent)]
+    Experiment(#[from] ConfigError),
+    /// A file of a run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A statistic that can't be computed.
+    #[error(transparent)]
+    Statistics(#[from] StatisticsError),
+    /// The operating system refuses.
+    #[error("can't {action} {}: {source}", .path.display())]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+    /// A figure that can't be drawn.
+    #[error("{}: {message}", .path.display())]
+    Figure { path: PathBuf, message: String },
+}
+
+/// Results and the time they took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// What was found.
+    pub results: Results,
+    /// How long it took.
+    pub timings: Timings,
+}
+
+impl Report {
+    /// Reads the runs of an experiment in its folder. Learning rates are chosen here, from the tuning runs; `experiment`
+    /// is as it was loaded.
+    ///
+    /// # Errors
+    /// [`ResultsError::Mismatch`] where the runs aren't matched as their regime demands (program versions and backends
+    /// may be mixed with `mixed_ok`), and [`ResultsError::NoRuns`]. A run that is missing or damaged is no error: it is
+    /// named in [`Results::problems`].
+    pub fn read(experiment: &Experiment, folder: &Path, mixed_ok: bool) -> Result<Self, ResultsError> {
+        let tuning = TuningTable::read(experiment, folder);
+        let experiment = match &tuning {
+            Some(table) => &experiment.tuned(&table.chosen()),
+            None => experiment,
+        };
+        let records = collect::records(&experiment.runs_in(folder));
+        if records.iter().all(|record| record.summary().is_none()) {
+            return Err(ResultsError::NoRuns { folder: folder.into() });
+        }
+        let ledger = collect::ledger(experiment, &records, mixed_ok);
+        ledger.check(experiment.regime).map_err(ResultsError::Mismatch)?;
+        let arms = arms::arms(experiment, &records)?;
+        let verdicts = verdicts::verdicts(experiment, &arms)?;
+        let results = Results {
+            schema_version: SCHEMA_VERSION,
+            name: experiment.name.clone(),
+            about: experiment.about.clone(),
+            regime: experiment.regime,
+            baseline: experiment.baseline.clone(),
+            metric: experiment.metric,
+            seeds: experiment.seeds.clone(),
+            why_seeds: experiment.why_seeds.clone(),
+            sentences: verdicts.sentences,
+            comparisons: verdicts.comparisons,
+            repetitions: verdicts.repetitions,
+            arms,
+            sweep: experiment.sweep.clone(),
+            tuning,
+            ledger,
+            problems: collect::problems(&records),
+        };
+        Ok(Self { results, timings: timings::timings(experiment, &records) })
+    }
+
+    /// Writes every file of the result into the experiment's folder and returns their paths.
+    ///
+    /// # Errors
+    /// Where the disk is full or gone.
+    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+        let mut written = vec![];
+        let mut put = |name: &str, bytes: &[u8]| {
+            let path = folder.join(name);
+            write_whole(&path, bytes)?;
+            written.push(path);
+            Ok::<(), ResultsError>(())
+        };
+        put("results.json", json(&self.results).as_bytes())?;
+        put("timings.json", json(&self.timings).as_bytes())?;
+        put("runs.csv", tables::runs(&self.results).as_bytes())?;
+        put("curves.csv", tables::curves(&self.results).as_bytes())?;
+        for figure in figures::all(&self.results) {
+            let name = format!("figures/{}", figure.name);
+            put(&format!("{name}.svg"), figure.svg.as_bytes())?;
+            let path = folder.join(&name);
+            let png = figures::png(&figure.svg).map_err(|message| ResultsError::Figure { path, message })?;
+            put(&format!("{name}.png"), &png)?;
+        }
+        Ok(written)
+    }
+}
+
+/// Reads an experiment's folder, its `experiment.toml` included, and writes all result files anew.
+///
+/// # Errors
+/// As [`Report::read`] and [`Report::write`], and where `experiment.toml` is missing or refused.
+pub fn rebuild(folder: &Path, mixed_ok: bool) -> Result<(Report, Vec<PathBuf>), ResultsError> {
+    let experiment = Experiment::of_folder(folder)?;
+    let report = Report::read(&experiment, folder, mixed_ok)?;
+    let written = report.write(folder)?;
+    Ok((report, written))
+}
+
+fn json(value: &impl Serialize) -> String {
+    // Only maps with keys that aren't text could fail, and there are none.
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Replaces a file: whoever reads it sees the old or the new content.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
+    let io = |source| ResultsError::Io { action: "write", path: path.into(), source };
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(io)?;
+    }
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".tmp");
+    fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path)).map_err(io)
+}

@@ -1,0 +1,149 @@
+//! The live table of a comparison: a line a running run, and one for the whole.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::progress::{duration, rate};
+use crate::workers::{Board, Job, Outcome, Report};
+
+/// Shows jobs on standard error: live on a terminal, elsewhere a plain line when one ends and now and then in between.
+pub struct Table {
+    jobs: Vec<Row>,
+    live: Option<Live>,
+    started: Instant,
+    /// Steps that had been done before this call.
+    steps_before: u64,
+    last_line: Instant,
+}
+
+struct Row {
+    label: String,
+    steps: u64,
+    report: Report,
+    /// The step of the first report: where an earlier call had come to.
+    first_step: Option<u64>,
+    ended: bool,
+    bar: Option<ProgressBar>,
+}
+
+struct Live {
+    screen: MultiProgress,
+    whole: ProgressBar,
+}
+
+/// How often a plain line tells of the whole.
+const PLAIN_EVERY: Duration = Duration::from_secs(30);
+
+impl Table {
+    /// A table for `jobs`, in their order.
+    pub fn new(jobs: &[Job]) -> Self {
+        let rows = jobs.iter().map(|job| Row {
+            label: job.label.clone(),
+            steps: job.config.train.steps,
+            report: Report::default(),
+            first_step: None,
+            ended: false,
+            bar: None,
+        });
+        let live = std::io::stderr().is_terminal().then(|| {
+            let screen = MultiProgress::new();
+            let whole = screen.add(ProgressBar::new(jobs.len() as u64));
+            style(&whole, "{bar:30} {pos}/{len} runs  {msg}");
+            Live { screen, whole }
+        });
+        let now = Instant::now();
+        Self { jobs: rows.collect(), live, started: now, steps_before: 0, last_line: now }
+    }
+
+    fn whole(&self) -> String {
+        let done: u64 = self.jobs.iter().map(|row| if row.ended { row.steps } else { row.report.step }).sum();
+        let all: u64 = self.jobs.iter().map(|row| row.steps).sum();
+        let mine = done.saturating_sub(self.steps_before);
+        let left = (mine > 0).then(|| self.started.elapsed().mul_f64(all.saturating_sub(done) as f64 / mine as f64));
+        format!("{} left for the whole", duration(left))
+    }
+
+    fn print(&self, line: &str) {
+        match &self.live {
+            Some(live) => drop(live.screen.println(line)),
+            // A closed pipe is no reason to stop.
+            None => drop(writeln!(std::io::stderr(), "{line}")),
+        }
+    }
+
+    fn describe(&self, job: usize) -> String {
+        let Row { label, steps, report, .. } = &self.jobs[job];
+        format!(
+            "{label:16} step {:>6}/{steps}  loss {:.4}  validation accuracy {:.3}  {}",
+            report.step,
+            report.loss,
+            report.accuracy,
+            rate(report.tokens_per_second),
+        )
+    }
+}
+
+impl Board for Table {
+    fn started(&mut self, job: usize) {
+        let Some(live) = &self.live else { return };
+        let bar = live.screen.insert_before(&live.whole, ProgressBar::new(self.jobs[job].steps));
+        style(&bar, "{bar:30} {msg}");
+        bar.set_message(self.jobs[job].label.clone());
+        self.jobs[job].bar = Some(bar);
+    }
+
+    fn reported(&mut self, job: usize, report: Report) {
+        if self.jobs[job].first_step.is_none() {
+            self.jobs[job].first_step = Some(report.step);
+            self.steps_before += report.step.saturating_sub(1);
+        }
+        self.jobs[job].report = report;
+        if let (Some(bar), Some(live)) = (&self.jobs[job].bar, &self.live) {
+            bar.set_position(report.step);
+            bar.set_message(self.describe(job));
+            live.whole.set_message(self.whole());
+        } else if self.last_line.elapsed() > PLAIN_EVERY {
+            self.last_line = Instant::now();
+            let running: Vec<String> = (0..self.jobs.len())
+                .filter(|&job| self.jobs[job].first_step.is_some() && !self.jobs[job].ended)
+                .map(|job| format!("{} step {}", self.jobs[job].label, self.jobs[job].report.step))
+                .collect();
+            self.print(&format!("running: {}; {}", running.join(", "), self.whole()));
+        }
+    }
+
+    fn ended(&mut self, job: usize, outcome: &Outcome, reused: bool) {
+        self.jobs[job].ended = true;
+        if reused {
+            self.steps_before += self.jobs[job].steps;
+        }
+        if let Some(bar) = self.jobs[job].bar.take() {
+            bar.finish_and_clear();
+        }
+        let ended = self.jobs.iter().filter(|row| row.ended).count();
+        let place = format!("[{ended}/{}]", self.jobs.len());
+        let line = match outcome {
+            Outcome::Done if reused => format!("{place} {} was done before", self.jobs[job].label),
+            Outcome::Done => format!("{place} {}  {}", self.describe(job), self.whole()),
+            Outcome::Interrupted => format!("{place} {} stopped and saved", self.describe(job)),
+            Outcome::Failed(words) => format!("{place} {} FAILED: {words}", self.jobs[job].label),
+        };
+        self.print(&line);
+        if let Some(live) = &self.live {
+            live.whole.set_position(ended as u64);
+            live.whole.set_message(self.whole());
+            if ended == self.jobs.len() {
+                live.whole.finish_and_clear();
+            }
+        }
+    }
+}
+
+/// The template is constant; where it did not parse, the bar would show indicatif's own.
+fn style(bar: &ProgressBar, template: &str) {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+}

@@ -1,0 +1,18 @@
+//! `trainer report`: results, figures and a summary from run directories alone.
+
+use std::path::Path;
+
+use super::{Failure, Success, print};
+use crate::cli::ReportArguments;
+
+pub fn run(arguments: &ReportArguments) -> Result<Success, Failure> {
+    show(&arguments.folder, arguments.mixed)?;
+    Ok(Success::Done)
+}
+
+/// Writes the results of the experiment in `folder` beside its runs and prints the summary.
+pub fn show(folder: &Path, mixed: bool) -> Result<(), Failure> {
+    let (report, _written) = analysis::results::rebuild(folder, mixed).map_err(Failure::failed)?;
+    print(analysis::terminal::summary(&report.results, folder));
+    Ok(())
+}

@@ -35,7 +35,4 @@ pub use attention::{Attention, AttentionCall, AttentionOutput};
 pub use config::{Dims, Init, Merge, ModelConfig, ModelError, Norm, Positions};
 pub use decoder::{Call, CallError, Decoder, Output};
 pub use dropout::Dropout;
-pub use mask::Mask;
-
-/// What [`Decoder::forward`] refuses, by its former name.
-pub type MaskError = CallError;
+pub use mask::{Mask, MaskError};

@@ -43,7 +43,7 @@ impl Dashboard {
             });
         }
         terminal::keep_control_c();
-        let plan = Plan { title: String::new(), steps: 0, first_step: 0 };
+        let plan = Plan::default();
         Self { renderer: Some(renderer), interrupter, plan, step: 0 }
     }
 
@@ -81,7 +81,7 @@ impl Observer for Dashboard {
     fn start(&mut self, plan: &Plan) {
         self.plan = plan.clone();
         self.step = plan.first_step;
-        let Plan { title, steps, first_step } = plan.clone();
+        let Plan { title, steps, first_step, .. } = plan.clone();
         self.show(|renderer| {
             renderer.start(1, 0, Some(steps as usize), Some(&title));
             renderer.update_epoch(0); // it counts epochs from 1, this one included

@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 use data::{Generator, Split, Task};
-use model::{Call, Decoder, MaskError};
+use model::{Call, CallError, Decoder};
 
 use crate::batch::{DeviceBatch, Tally, losses};
 
@@ -21,7 +21,7 @@ impl FixedSet {
     }
 
     /// Loss and accuracy of `model`, which must be in evaluation mode (`model.valid()`).
-    pub fn score(&self, model: &Decoder, device: &Device) -> Result<Tally, MaskError> {
+    pub fn score(&self, model: &Decoder, device: &Device) -> Result<Tally, CallError> {
         let mut tally = Tally::default();
         for first in (0..self.examples).step_by(self.batch as usize) {
             let indices: Vec<u64> = (first..(first + self.batch).min(self.examples)).collect();

@@ -3,7 +3,7 @@
 use crate::batch::Tally;
 
 /// What is about to be run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The run's name and seed, such as `h8 seed 0`.
     pub title: String,
@@ -11,6 +11,8 @@ pub struct Plan {
     pub steps: u64,
     /// Steps that an earlier call has done.
     pub first_step: u64,
+    /// What its user should know before, a line each.
+    pub notes: Vec<String>,
 }
 
 /// One optimiser step, done.

@@ -21,7 +21,7 @@ impl ProgressLine {
     /// Live where standard error is a terminal.
     pub fn new() -> Self {
         let live = std::io::stderr().is_terminal().then(ProgressBar::no_length);
-        let plan = Plan { title: String::new(), steps: 0, first_step: 0 };
+        let plan = Plan::default();
         Self { live, plan, meter: Meter::start(0), loss: f64::NAN, accuracy: f64::NAN }
     }
 
@@ -52,6 +52,7 @@ impl Observer for ProgressLine {
                 bar.set_style(style);
             }
         }
+        plan.notes.iter().for_each(|note| self.print(note));
         if plan.first_step > 0 {
             self.print(&format!("{}: going on after step {}", plan.title, plan.first_step));
         }

@@ -11,7 +11,7 @@ use burn::tensor::Device;
 use burn::train::Interrupter;
 use data::{Generator, Split, TrainingOrder};
 use model::tensors::{self, LoadError};
-use model::{Call, Decoder, Dropout, MaskError, ModelError};
+use model::{Call, CallError, Decoder, Dropout, ModelError};
 use runs::{
     Best, Checkpoint, Config, Metric, MetricsLog, RunDirectory, RunError, Score, Status, Summary, Timing, TimingLog,
 };
@@ -30,9 +30,9 @@ pub enum TrainError {
     /// The model can't be built.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A mask doesn't fit its batch.
+    /// A batch that the model can't take.
     #[error(transparent)]
-    Mask(#[from] MaskError),
+    Call(#[from] CallError),
     /// A checkpoint of another model.
     #[error("the checkpoint of step {step} doesn't fit the model: {error}; train again with --force")]
     Checkpoint { step: u64, error: LoadError },
@@ -76,7 +76,10 @@ pub fn train(
     // ---- Model and optimiser, and how far an earlier call came --------------------------------------------------------
     let training_device = device.clone().autodiff();
     let mut model = arm.model(&training_device)?;
-    let latest = directory.checkpoints().latest()?.map(|latest| latest.checkpoint);
+    let (latest, damaged) = match directory.checkpoints().latest()? {
+        Some(latest) => (Some(latest.checkpoint), latest.damaged),
+        None => (None, vec![]),
+    };
     let mut optimiser = match &latest {
         Some(checkpoint) => {
             let misfit = |error| TrainError::Checkpoint { step: checkpoint.step, error };
@@ -97,7 +100,9 @@ pub fn train(
     let validation = FixedSet::new(task, Split::Validation, sets.validation_examples, settings.eval_batch as u64);
     let test = FixedSet::new(task, Split::Test, sets.test_examples, settings.eval_batch as u64);
 
-    observer.start(&Plan { title: arm.title(), steps: settings.steps, first_step });
+    let passed_over = damaged.iter().map(|(step, error)| format!("checkpoint of step {step} passed over: {error}"));
+    let notes = passed_over.collect();
+    observer.start(&Plan { title: arm.title(), steps: settings.steps, first_step, notes });
     if is_new {
         let tally = validation.score(&model.valid(), device)?;
         if tally.scored == 0 {
@@ -159,6 +164,7 @@ pub fn train(
 
     // ---- The end ------------------------------------------------------------------------------------------------------
     if step < settings.steps && !diverged {
+        log.timing(step, arm.tokens_after(step))?;
         save(directory, &mut log, &model, &optimiser, step, score, best)?;
         return Ok(Ending::Interrupted { step });
     }
@@ -177,14 +183,14 @@ pub fn train(
 /// loss and gradient are those of one large batch, whichever way it is cut. No gradient where no position is scored.
 ///
 /// # Errors
-/// A mask that doesn't fit its batch.
+/// A batch that the model can't take.
 pub fn accumulate(
     model: &Decoder,
     batches: &[data::Batch],
     seed: u64,
     step: u64,
     device: &Device,
-) -> Result<(Tally, Option<FlatGradient>), MaskError> {
+) -> Result<(Tally, Option<FlatGradient>), CallError> {
     let scored: usize = batches.iter().map(data::Batch::scored).sum();
     let mut sum: Option<FlatGradient> = None;
     let mut tally = Tally::default();
@@ -257,7 +263,11 @@ impl Logs {
         self.metrics.append(metric)
     }
 
+    /// The clock at `step`, unless that is there already.
     fn timing(&mut self, step: u64, tokens: u64) -> Result<(), RunError> {
+        if self.timing.last_step() == Some(step) {
+            return Ok(());
+        }
         let seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
         let (last_seconds, last_tokens) = std::mem::replace(&mut self.last, (seconds, tokens));
         let tokens_per_second = (tokens - last_tokens) as f64 / (seconds - last_seconds).max(1e-9);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use facts::{ArmFacts, Difference, differing_keys};
+pub use render::thousands;
 
 use crate::{
     config::Config,

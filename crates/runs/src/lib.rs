@@ -19,6 +19,7 @@
 //! - what it was: [`Manifest`], with [`weights_fingerprint()`]
 //! - where it can go on from: [`Checkpoints`], each complete or absent
 //! - how it ended: [`Summary`]
+//! - what is compared, and that its arms match: [`Experiment`], [`Ledger`]
 //!
 //! Nothing here trains, and nothing here panics on what a user or a disk can cause.
 

@@ -100,7 +100,7 @@ fn equal(different: usize, pairs: usize, of: &str) -> String {
 }
 
 /// Such as `54,856`.
-pub(crate) fn thousands(number: u64) -> String {
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

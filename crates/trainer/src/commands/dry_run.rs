@@ -7,9 +7,10 @@ use burn::tensor::Device;
 use burn::train::Interrupter;
 use data::Split;
 use model::cost;
+use runs::ledger::thousands;
 use runs::{Config, RunDirectory};
 
-use super::train::{headline, thousands};
+use super::train::headline;
 use super::{Failure, Success, print};
 use crate::arm::Arm;
 use crate::evaluate::FixedSet;

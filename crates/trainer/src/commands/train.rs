@@ -7,6 +7,7 @@ use burn::tensor::Device;
 use burn::train::Interrupter;
 use data::Split;
 use model::cost;
+use runs::ledger::thousands;
 use runs::{Config, Lock, Manifest, RunDirectory, State, Status, Summary};
 
 use super::{Failure, Success, dry_run, print, tell};
@@ -159,17 +160,4 @@ fn result(config: &Config, directory: &RunDirectory, summary: &Summary) -> Strin
 
 fn relative(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// Such as `54,856`.
-pub(super) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -240,7 +240,7 @@ impl Reporter {
 impl Observer for Reporter {
     fn start(&mut self, plan: &Plan) {
         self.report.step = plan.first_step;
-        plan.notes.iter().for_each(|note| crate::commands::tell(note));
+        plan.notes.iter().for_each(crate::commands::tell);
     }
 
     fn stepped(&mut self, stepped: &Stepped) {

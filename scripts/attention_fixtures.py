@@ -164,15 +164,18 @@ def rotate(x):
     return torch.cat([left * angle.cos() - right * angle.sin(), right * angle.cos() + left * angle.sin()], dim=-1)
 
 
-def decoder(p, tokens, padding, heads=4, kv_heads=4, positions="learned", causal=True, merge="concat", norm=True,
-            residual=True, mlp=True, tied=False, key_bias=False):
-    """Logits [B, L, outputs] and the maps of each layer."""
-    batch, length = tokens.shape
-    forbidden = torch.zeros(1, 1, length, length, dtype=torch.bool)
-    if causal:
-        forbidden = forbidden | torch.ones(length, length, dtype=torch.bool).triu(1)
-    if padding is not None:
-        forbidden = forbidden | padding[:, None, None, :]
+def embedded(p, tokens, path, positions):
+    x = F.embedding(tokens, p[f"{path}token.weight"])
+    if positions == "learned":
+        x = x + p[f"{path}position.weight"][: tokens.shape[1]]
+    elif positions == "sinusoidal":
+        x = x + sinusoidal(tokens.shape[1], D)
+    return x
+
+
+def stack(p, path, x, forbidden, memory=None, memory_forbidden=None, heads=4, kv_heads=4, positions="learned",
+          merge="concat", norm=True, residual=True, mlp=True, **_):
+    """The normed output [B, L, D] of the blocks under a path, their maps, and those of their cross-attentions."""
 
     def linear(name, z):
         z = z @ p[f"{name}.weight"]
@@ -181,33 +184,51 @@ def decoder(p, tokens, padding, heads=4, kv_heads=4, positions="learned", causal
     def normed(name, z):
         return F.layer_norm(z, (D,), p[f"{name}.gamma"], p[f"{name}.beta"]) if norm else z
 
-    x = F.embedding(tokens, p["token.weight"])
-    if positions == "learned":
-        x = x + p["position.weight"][:length]
-    elif positions == "sinusoidal":
-        x = x + sinusoidal(length, D)
-    all_maps = []
-    for layer in range(LAYERS):
-        block = f"blocks.{layer}"
-        z = normed(f"{block}.norm1", x)
-        q = split(linear(f"{block}.attention.query", z), heads)
-        k = split(linear(f"{block}.attention.key", z), kv_heads)
-        v = split(linear(f"{block}.attention.value", z), kv_heads)
-        if positions == "rope":
+    def attend(name, z, other, forbidden, rotated):
+        q = split(linear(f"{name}.query", z), heads)
+        k, v = (split(linear(f"{name}.{part}", other), kv_heads) for part in ("key", "value"))
+        if rotated:
             q, k = rotate(q), rotate(k)
         k, v = (t.repeat_interleave(heads // kv_heads, dim=1) for t in (k, v))
         scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(forbidden, -math.inf)
         maps = scores.softmax(-1)
-        all_maps.append(maps)
         context = maps @ v
         merged = context.mean(1) if merge == "mean" else context.transpose(1, 2).flatten(2)
-        change = linear(f"{block}.attention.output", merged)
+        return linear(f"{name}.output", merged), maps
+
+    all_maps, all_cross_maps = [], []
+    for layer in range(LAYERS):
+        block = f"{path}blocks.{layer}"
+        z = normed(f"{block}.norm1", x)
+        change, maps = attend(f"{block}.attention", z, z, forbidden, positions == "rope")
+        all_maps.append(maps)
         x = x + change if residual else change
+        if memory is not None:
+            z = normed(f"{block}.norm_cross", x)
+            change, maps = attend(f"{block}.cross_attention", z, memory, memory_forbidden, False)
+            all_cross_maps.append(maps)
+            x = x + change if residual else change
         if mlp:
             change = linear(f"{block}.mlp.down", F.gelu(linear(f"{block}.mlp.up", normed(f"{block}.norm2", x))))
             x = x + change if residual else change
-    x = normed("norm", x)
-    return (x @ p["token.weight"].T if tied else linear("logits", x)), all_maps
+    return normed(f"{path}norm", x), all_maps, all_cross_maps
+
+
+def output(p, x, tied):
+    return x @ p["token.weight"].T if tied else x @ p["logits.weight"] + p["logits.bias"]
+
+
+def decoder(p, tokens, padding, causal=True, tied=False, **options):
+    """Logits [B, L, outputs] and the maps of each layer."""
+    length = tokens.shape[1]
+    forbidden = torch.zeros(1, 1, length, length, dtype=torch.bool)
+    if causal:
+        forbidden = forbidden | torch.ones(length, length, dtype=torch.bool).triu(1)
+    if padding is not None:
+        forbidden = forbidden | padding[:, None, None, :]
+    x = embedded(p, tokens, "", options.get("positions", "learned"))
+    x, all_maps, _ = stack(p, "", x, forbidden, **options)
+    return output(p, x, tied), all_maps
 
 
 def decoder_parameters():
@@ -229,7 +250,7 @@ def chosen(p, options):
     out = {}
     for key, value in p.items():
         if (
-            key.startswith("position") and options.get("positions", "learned") != "learned"
+            "position" in key and options.get("positions", "learned") != "learned"
             or key.startswith("logits") and options.get("tied")
             or "norm" in key and not options.get("norm", True)
             or "mlp" in key and not options.get("mlp", True)
@@ -279,8 +300,101 @@ def decoder_fixtures():
     save("decoder.safetensors", out)
 
 
+# --- An encoder-decoder -----------------------------------------------------------------------------------------------
+
+SOURCE_V, SOURCE_L = 9, 5
+
+
+def encoder_decoder(p, tokens, source, source_padding, tied=False, **options):
+    """Logits [B, L, outputs] and the maps of each layer: encoder, decoder, cross-attention."""
+    positions = options.get("positions", "learned")
+    read = source_padding[:, None, None, :]
+    memory, encoder_maps, _ = stack(p, "encoder.", embedded(p, source, "encoder.", positions), read, **options)
+    future = torch.ones(L, L, dtype=torch.bool).triu(1)
+    x, maps, cross_maps = stack(p, "", embedded(p, tokens, "", positions), future, memory, read, **options)
+    return output(p, x, tied), encoder_maps, maps, cross_maps
+
+
+def by_torch_layers(p, tokens, source, source_padding, heads):
+    """The same logits by nn.TransformerEncoderLayer and nn.TransformerDecoderLayer, for learned positions."""
+
+    def attention_state(path, name):
+        bias = torch.cat([p[f"{path}.query.bias"], torch.zeros(D, dtype=torch.float64), p[f"{path}.value.bias"]])
+        return {
+            f"{name}.in_proj_weight": torch.cat([p[f"{path}.{part}.weight"].T for part in ("query", "key", "value")]),
+            f"{name}.in_proj_bias": bias,
+            f"{name}.out_proj.weight": p[f"{path}.output.weight"].T,
+            f"{name}.out_proj.bias": p[f"{path}.output.bias"],
+        }
+
+    def run(kind, block, norms, *inputs, **masks):
+        layer = kind(D, heads, FF, activation="gelu", norm_first=True, batch_first=True, dtype=torch.float64).eval()
+        state = attention_state(f"{block}.attention", "self_attn")
+        if kind is torch.nn.TransformerDecoderLayer:
+            state |= attention_state(f"{block}.cross_attention", "multihead_attn")
+        for theirs, ours in norms.items():
+            state |= {f"{theirs}.weight": p[f"{block}.{ours}.gamma"], f"{theirs}.bias": p[f"{block}.{ours}.beta"]}
+        for theirs, ours in (("linear1", "up"), ("linear2", "down")):
+            state |= {f"{theirs}.weight": p[f"{block}.mlp.{ours}.weight"].T, f"{theirs}.bias": p[f"{block}.mlp.{ours}.bias"]}
+        return torch.func.functional_call(layer, state, inputs, masks)
+
+    def normed(path, z):
+        return F.layer_norm(z, (D,), p[f"{path}.gamma"], p[f"{path}.beta"])
+
+    memory, x = (embedded(p, z, path, "learned") for z, path in ((source, "encoder."), (tokens, "")))
+    for layer in range(LAYERS):
+        norms = {"norm1": "norm1", "norm2": "norm2"}
+        memory = run(torch.nn.TransformerEncoderLayer, f"encoder.blocks.{layer}", norms, memory,
+                     src_key_padding_mask=source_padding)
+    memory = normed("encoder.norm", memory)
+    future = torch.ones(L, L, dtype=torch.bool).triu(1)
+    for layer in range(LAYERS):
+        norms = {"norm1": "norm1", "norm2": "norm_cross", "norm3": "norm2"}
+        x = run(torch.nn.TransformerDecoderLayer, f"blocks.{layer}", norms, x, memory, tgt_mask=future,
+                memory_key_padding_mask=source_padding)
+    return output(p, normed("norm", x), False)
+
+
+def encoder_decoder_parameters():
+    p, other, cross = decoder_parameters(), decoder_parameters(), decoder_parameters()
+    p |= {f"encoder.{key}": value for key, value in other.items() if not key.startswith("logits")}
+    p["encoder.token.weight"] = p["encoder.token.weight"][:SOURCE_V]
+    p["encoder.position.weight"] = p["encoder.position.weight"][:SOURCE_L]
+    for key, value in cross.items():
+        if ".attention." in key:
+            p[key.replace(".attention.", ".cross_attention.")] = value
+        elif ".norm1." in key:
+            p[key.replace(".norm1.", ".norm_cross.")] = value
+    return p
+
+
+def encoder_decoder_fixtures():
+    torch.manual_seed(2)
+    p = encoder_decoder_parameters()
+    tokens, source = torch.randint(0, V, (B, L)), torch.randint(0, SOURCE_V, (B, SOURCE_L))
+    source_padding = torch.zeros(B, SOURCE_L, dtype=torch.bool)
+    source_padding[1, 3:] = True
+    targets = torch.randint(0, OUTPUTS, (B, L))
+    targets[1, 4:] = -100
+    out = {f"parameters/{key}": value for key, value in p.items()}
+    out |= {"tokens": tokens, "source": source, "source_padding": source_padding, "targets": targets}
+    for name in ("learned", "one_head", "rope", "sinusoidal", "tied", "multi_query", "bare"):
+        options = VARIANTS[name]
+        leaves = {key: leaf(value) for key, value in chosen(p, options).items()}
+        logits, encoder_maps, maps, cross_maps = encoder_decoder(leaves, tokens, source, source_padding, **options)
+        if name in ("learned", "one_head"):
+            other = by_torch_layers(leaves, tokens, source, source_padding, options.get("heads", 4))
+            torch.testing.assert_close(other, logits, rtol=1e-12, atol=1e-12)
+        loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100)
+        out |= {f"{name}/logits": logits, f"{name}/loss": loss[None], f"{name}/maps": torch.stack(maps)}
+        out |= {f"{name}/encoder_maps": torch.stack(encoder_maps), f"{name}/cross_maps": torch.stack(cross_maps)}
+        out |= {f"{name}/gradient.{key}": value for key, value in gradients(loss, leaves).items()}
+    save("encoder_decoder.safetensors", out)
+
+
 if __name__ == "__main__":
     assert torch.__version__.startswith("2.15"), torch.__version__
     FOLDER.mkdir(parents=True, exist_ok=True)
     attention_fixtures()
     decoder_fixtures()
+    encoder_decoder_fixtures()

@@ -6,7 +6,8 @@
 
 Needs: pip install torch numpy safetensors. Headcount multiplies x @ W + b with W [d_in, d_out]: nn.Linear holds the
 transpose. Columns h*K .. (h+1)*K of the query projection belong to head h. The file holds the weights by path, the config
-as TOML in its metadata, and an example: tokens (as f32) and the logits that Headcount computed for them.
+as TOML in its metadata, and an example: tokens (as f32), what an encoder reads where there is one, and the logits that
+Headcount computed for them.
 """
 import math, sys, tomllib
 
@@ -42,37 +43,51 @@ class Decoder:
             return x
         return F.layer_norm(x, x.shape[-1:], self.w[f"{path}.gamma"], self.w[f"{path}.beta"], 1e-5)
 
-    def attention(self, path, x):
-        b, length, d = x.shape
+    def attention(self, path, x, memory=None, forbidden=None):
+        """x reads itself, or memory (nothing is rotated then); forbidden broadcasts to [B, H, Lq, Lk]."""
+        read = x if memory is None else memory
         heads = self.model["heads"]
         kv_heads = self.model.get("kv_heads", heads)
-        width = self.model.get("d_head", d // heads)
-        split = lambda name, h: self.linear(f"{path}.{name}", x).view(b, length, h, width).transpose(1, 2)
-        q, k, v = split("query", heads), split("key", kv_heads), split("value", kv_heads)
-        if self.model["positions"] == "rope":
+        width = self.model.get("d_head", x.shape[-1] // heads)
+        split = lambda name, z, h: self.linear(f"{path}.{name}", z).unflatten(2, (h, width)).transpose(1, 2)
+        q, k, v = split("query", x, heads), split("key", read, kv_heads), split("value", read, kv_heads)
+        if self.model["positions"] == "rope" and memory is None:
             q, k = rotate(q), rotate(k)
         k, v = (z.repeat_interleave(heads // kv_heads, dim=1) for z in (k, v))
         scores = q @ k.transpose(-2, -1) / math.sqrt(width)
-        if self.model["causal"]:
-            scores = scores.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), -math.inf)
+        if forbidden is not None:
+            scores = scores.masked_fill(forbidden, -math.inf)
         context = scores.softmax(dim=-1) @ v
         merged = context.mean(dim=1) if self.model["merge"] == "mean" else context.transpose(1, 2).flatten(2)
         return self.linear(f"{path}.output", merged)
 
-    def __call__(self, tokens):
-        x = self.w["token.weight"][tokens]
+    def stack(self, path, tokens, forbidden, memory=None, padding=None):
+        """tokens [B, L] to the normed output [B, L, D] of the blocks under path."""
+        x = self.w[f"{path}token.weight"][tokens]
         if self.model["positions"] == "learned":
-            x = x + self.w["position.weight"][: tokens.shape[1]]
+            x = x + self.w[f"{path}position.weight"][: tokens.shape[1]]
         elif self.model["positions"] == "sinusoidal":
             x = x + sinusoidal(*x.shape[1:])
         add = (lambda x, change: x + change) if self.model["residual"] else (lambda x, change: change)
         for i in range(self.model["layers"]):
-            block = f"blocks.{i}"
-            x = add(x, self.attention(f"{block}.attention", self.norm(f"{block}.norm1", x)))
+            block = f"{path}blocks.{i}"
+            x = add(x, self.attention(f"{block}.attention", self.norm(f"{block}.norm1", x), forbidden=forbidden))
+            if memory is not None:
+                z = self.norm(f"{block}.norm_cross", x)
+                x = add(x, self.attention(f"{block}.cross_attention", z, memory, padding))
             if self.model["mlp"]:
                 up = self.linear(f"{block}.mlp.up", self.norm(f"{block}.norm2", x))
                 x = add(x, self.linear(f"{block}.mlp.down", F.gelu(up)))
-        x = self.norm("norm", x)
+        return self.norm(f"{path}norm", x)
+
+    def __call__(self, tokens, source=None, padding=None):
+        memory = None
+        if source is not None:
+            padding = padding[:, None, None, :]
+            memory = self.stack("encoder.", source, padding)
+        length = tokens.shape[1]
+        future = torch.ones(length, length, dtype=torch.bool).triu(1) if self.model["causal"] else None
+        x = self.stack("", tokens, future, memory, padding)
         return x @ self.w["token.weight"].T if self.model["tied"] else self.linear("logits", x)
 
 
@@ -81,8 +96,10 @@ def main():
         config = tomllib.loads(file.metadata()["config"])
         weights = {name: file.get_tensor(name) for name in file.keys()}
     tokens, expected = weights.pop("example.tokens").long(), weights.pop("example.logits")
+    source = [weights.pop(name) for name in ("example.source", "example.source_padding") if name in weights]
+    source = [z.to(kind) for z, kind in zip(source, (torch.long, torch.bool))]
     with torch.no_grad():
-        logits = Decoder(weights, config)(tokens)
+        logits = Decoder(weights, config)(tokens, *source)
     difference = (logits - expected).abs().max().item()
     parameters = sum(tensor.numel() for tensor in weights.values())
     print(f"{config['name']}: {parameters} parameters, logits {list(logits.shape)}, largest difference {difference:.2e}")

@@ -61,6 +61,14 @@ pub enum TaskError {
         /// Sequence length.
         seq_len: usize,
     },
+    /// `reverse`, `sort`: no length lies between the bounds.
+    #[error("min_len = {min_len} is greater than max_len = {max_len}: no length lies between them")]
+    NoLength {
+        /// Shortest source.
+        min_len: usize,
+        /// Longest source.
+        max_len: usize,
+    },
 }
 
 impl TaskError {
@@ -72,6 +80,7 @@ impl TaskError {
             Self::TooShortToScore { .. } | Self::OddLength { .. } => "seq_len",
             Self::VocabTooSmall { .. } => "vocab",
             Self::TooManyPairs { .. } => "pairs",
+            Self::NoLength { .. } => "min_len",
         }
     }
 }

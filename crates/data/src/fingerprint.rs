@@ -35,6 +35,10 @@ pub fn fingerprint(task: &Task, sets: &Sets, seed: u64) -> String {
             bytes.clear();
             bytes.extend(sample.tokens.iter().flat_map(|token| token.to_le_bytes()));
             bytes.extend(sample.targets.iter().flat_map(|target| target.to_le_bytes()));
+            if let Some(source) = &sample.source {
+                bytes.extend(source.tokens.iter().flat_map(|token| token.to_le_bytes()));
+                bytes.extend((source.real as u64).to_le_bytes());
+            }
             hasher.update(&bytes);
         }
     }

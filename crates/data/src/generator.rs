@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::random::{Key, Stream, key};
-use crate::sample::{Batch, Sample, Split};
+use crate::sample::{Batch, Sample, SourceBatch, SourceSizes, Split};
 use crate::tasks::{Draw, Task};
 
 /// A task prepared for one split and data seed: tables and weights are built once, each sample is then cheap.
@@ -15,6 +15,7 @@ pub struct Generator {
     key: Key,
     draw: Draw,
     seq_len: usize,
+    source: Option<SourceSizes>,
 }
 
 impl Generator {
@@ -24,7 +25,7 @@ impl Generator {
     /// May panic, or never return a sample, if [`Task::check`] would refuse the task.
     pub fn new(task: &Task, split: Split, data_seed: u64) -> Self {
         let key = key(&["samples", &task.canonical(), split.name(), &data_seed.to_string()]);
-        Self { key, draw: task.prepare(), seq_len: task.seq_len() }
+        Self { key, draw: task.prepare(), seq_len: task.seq_len(), source: task.source() }
     }
 
     /// Sample `index`, of length `seq_len`.
@@ -37,12 +38,18 @@ impl Generator {
         let (batch, len) = (indices.len(), self.seq_len);
         let mut tokens = Vec::with_capacity(batch * len);
         let mut targets = Vec::with_capacity(batch * len);
+        let mut sources =
+            self.source.map(|SourceSizes { len, .. }| SourceBatch { len, tokens: vec![], padding: vec![] });
         for &index in indices {
             let sample = self.sample(index);
+            if let (Some(sources), Some(source)) = (&mut sources, &sample.source) {
+                sources.tokens.extend(source.tokens.iter().map(|&token| token as i32));
+                sources.padding.extend((0..sources.len).map(|position| position >= source.real));
+            }
             tokens.extend(sample.tokens.iter().map(|&token| token as i32));
             targets.extend_from_slice(&sample.targets);
         }
-        Batch { batch, len, tokens, targets }
+        Batch { batch, len, tokens, targets, source: sources }
     }
 }
 

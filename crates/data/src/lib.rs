@@ -17,7 +17,7 @@
 //! - which samples a step holds: [`Sets`], [`TrainingOrder`]
 //! - proof that two runs saw the same data: [`fingerprint()`]
 //!
-//! Shapes use one legend: B batch, L length.
+//! Shapes use one legend: B batch, L length, Ls length of the source in sequence-to-sequence tasks.
 
 #![warn(missing_docs)]
 
@@ -34,8 +34,8 @@ pub use error::TaskError;
 pub use fingerprint::fingerprint;
 pub use generator::{Generator, batch};
 pub use order::{Sets, TrainingOrder, steps_per_pass, train_indices};
-pub use sample::{Batch, IGNORE, Sample, Split};
-pub use tasks::{Fill, Mqar, Registers, Task};
+pub use sample::{Batch, IGNORE, Sample, Source, SourceBatch, SourceSizes, Split};
+pub use tasks::{Fill, Mqar, Registers, Reverse, Sort, Task};
 
 /// Version of every generator in this crate. It is part of every random key and of [`fingerprint()`]; raise it
 /// whenever the same parameters would give different samples.

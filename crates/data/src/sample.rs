@@ -45,13 +45,33 @@ impl fmt::Display for Split {
     }
 }
 
-/// One sequence, `[L]`.
+/// One sequence, `[L]`, and in sequence-to-sequence tasks the one that it is to be made from.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Sample {
-    /// Token ids in `0..vocab`.
+    /// Token ids in `0..vocab`; where there is a source, what a decoder reads: a start token, then the target's prefix.
     pub tokens: Vec<u32>,
     /// As long as `tokens`: what the model should say at each position, in `0..outputs`, or [`IGNORE`].
     pub targets: Vec<i32>,
+    /// What an encoder reads, in sequence-to-sequence tasks.
+    pub source: Option<Source>,
+}
+
+/// The source of one sample, `[Ls]`.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Source {
+    /// Token ids in `0..vocab` of the source, padded to the length that all samples share.
+    pub tokens: Vec<u32>,
+    /// How many of them are real; padding comes after them. Only this number tells: any token may stand in padding.
+    pub real: usize,
+}
+
+/// The sizes of a task's sources.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SourceSizes {
+    /// Number of token ids.
+    pub vocab: usize,
+    /// Ls, the length of every source, padding included.
+    pub len: usize,
 }
 
 /// Samples side by side, `[B, L]` row-major, on the host.
@@ -65,9 +85,27 @@ pub struct Batch {
     pub tokens: Vec<i32>,
     /// Targets, B * L of them, [`IGNORE`] where not scored.
     pub targets: Vec<i32>,
+    /// The samples' sources, in sequence-to-sequence tasks.
+    pub source: Option<SourceBatch>,
+}
+
+/// Sources side by side, `[B, Ls]` row-major, on the host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SourceBatch {
+    /// Ls, the length of each.
+    pub len: usize,
+    /// Token ids, B * Ls of them.
+    pub tokens: Vec<i32>,
+    /// B * Ls of them; true = padding, as told by each source's length.
+    pub padding: Vec<bool>,
 }
 
 impl Batch {
+    /// Tokens of the whole batch, sources and padding included.
+    pub fn token_count(&self) -> usize {
+        self.tokens.len() + self.source.as_ref().map_or(0, |source| source.tokens.len())
+    }
+
     /// The number of scored positions: the weight of this batch's mean loss. It can be 0.
     pub fn scored(&self) -> usize {
         self.targets.iter().filter(|&&target| target != IGNORE).count()

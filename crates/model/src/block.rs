@@ -1,4 +1,4 @@
-//! One block: attention, then an MLP, each with its norm and residual where configured.
+//! One block: attention, perhaps attention to an encoder, then an MLP, each with its norm and residual where configured.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -49,17 +49,21 @@ fn gelu(x: Tensor<3>) -> Tensor<3> {
     x * below
 }
 
-/// A block of the stack: `x + attention(norm1(x))`, then `x + mlp(norm2(x))` (pre-norm: Xiong 2020, figure 1b).
+/// A block of the stack: `x + attention(norm1(x))`, beside an encoder then `x + cross_attention(norm_cross(x), memory)`, then
+/// `x + mlp(norm2(x))` (pre-norm: Xiong 2020, figure 1b).
 ///
 /// | parameter | shape |
 /// |---|---|
 /// | `norm1.gamma`, `norm1.beta`, `norm2.gamma`, `norm2.beta` | `[D]`, where there are norms |
-/// | `attention` | see [`Attention`] |
+/// | `norm_cross.gamma`, `norm_cross.beta` | `[D]`, where there is a cross-attention |
+/// | `attention`, `cross_attention` | see [`Attention`] |
 /// | `mlp` | see [`Mlp`] |
 #[derive(Module, Debug)]
 pub struct Block {
     norm1: Option<LayerNorm>,
     attention: Attention,
+    norm_cross: Option<LayerNorm>,
+    cross_attention: Option<Attention>,
     norm2: Option<LayerNorm>,
     mlp: Option<Mlp>,
     residual: bool,
@@ -67,13 +71,33 @@ pub struct Block {
     residual_dropout: f64,
 }
 
+/// What an encoder gives its decoder.
+pub struct Memory {
+    /// The normed output of the encoder, `[B, Ls, D]`.
+    pub output: Tensor<3>,
+    /// Padding of the source, for scores `[B, H, L, Ls]`.
+    pub mask: Option<Prepared>,
+}
+
+/// What [`Block::forward`] gives.
+pub struct BlockOutput {
+    /// The next block's input, `[B, L, D]`.
+    pub x: Tensor<3>,
+    /// `[B, H, L, L]`, where asked for.
+    pub maps: Option<Tensor<4>>,
+    /// `[B, H, L, Ls]`, where asked for and there is a cross-attention.
+    pub cross_maps: Option<Tensor<4>>,
+}
+
 impl Block {
-    /// A block for `config` with initial weights under `path`.
-    pub fn new(config: &ModelConfig, path: &str, weights: &Weights) -> Self {
+    /// A block for `config` with initial weights under `path`; with `cross`, one that also attends to an encoder.
+    pub fn new(config: &ModelConfig, path: &str, cross: bool, weights: &Weights) -> Self {
         let norm = |wanted: bool| (wanted && config.norm == Norm::Pre).then(|| weights.norm(config.d_model));
         Self {
             norm1: norm(true),
             attention: Attention::new(config, &format!("{path}.attention"), weights),
+            norm_cross: norm(cross),
+            cross_attention: cross.then(|| Attention::new(config, &format!("{path}.cross_attention"), weights)),
             norm2: norm(config.mlp),
             mlp: config.mlp.then(|| Mlp::new(config, &format!("{path}.mlp"), weights)),
             residual: config.residual,
@@ -82,31 +106,48 @@ impl Block {
         }
     }
 
-    /// `x` `[B, L, D]` to the next block's input, and the maps `[B, H, L, L]` where asked for. `layer` is the block's
-    /// place in the stack: it selects its dropout and its gates.
+    /// `x` `[B, L, D]` to the next block's input, reading `memory` where the block has a cross-attention. `layer` is the
+    /// block's place in the model: it selects its dropout, and among the decoder's blocks its gates.
     pub fn forward(
         &self,
         x: Tensor<3>,
         mask: Option<&Prepared>,
+        memory: Option<&Memory>,
         layer: usize,
         call: &Call,
-    ) -> (Tensor<3>, Option<Tensor<4>>) {
+    ) -> BlockOutput {
+        let dropout = |place| call.dropout.map(|dropout| dropout.at(layer, place, self.attention_dropout));
         let attention = self.attention.forward(
             normed(&self.norm1, x.clone()),
             None,
             AttentionCall {
                 mask,
-                dropout: call.dropout.map(|dropout| dropout.at(layer, Place::Attention, self.attention_dropout)),
+                dropout: dropout(Place::Attention),
                 gates: call.gates.map(|gates| &gates[layer]),
                 maps: call.maps,
             },
         );
         let mut x = self.add(x, attention.output, layer, Place::AttentionOutput, call);
+        let mut cross_maps = None;
+        if let (Some(cross), Some(memory)) = (&self.cross_attention, memory) {
+            let attention = cross.forward(
+                normed(&self.norm_cross, x.clone()),
+                Some(memory.output.clone()),
+                AttentionCall {
+                    mask: memory.mask.as_ref(),
+                    dropout: dropout(Place::CrossAttention),
+                    gates: None,
+                    maps: call.maps,
+                },
+            );
+            x = self.add(x, attention.output, layer, Place::CrossAttentionOutput, call);
+            cross_maps = attention.maps;
+        }
         if let Some(mlp) = &self.mlp {
             let change = mlp.forward(normed(&self.norm2, x.clone()));
             x = self.add(x, change, layer, Place::MlpOutput, call);
         }
-        (x, attention.maps)
+        BlockOutput { x, maps: attention.maps, cross_maps }
     }
 
     fn add(&self, x: Tensor<3>, change: Tensor<3>, layer: usize, place: Place, call: &Call) -> Tensor<3> {

@@ -6,6 +6,17 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+/// Which stacks a model has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Architecture {
+    /// One stack: a decoder, or a bidirectional encoder with `causal = false`.
+    Decoder,
+    /// A bidirectional encoder reads the task's source, and each block of a causal decoder attends to what it gives
+    /// (Vaswani 2017, section 3.1). Both stacks have `layers` blocks.
+    EncoderDecoder,
+}
+
 /// How a position tells the model where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -55,9 +66,11 @@ pub enum Norm {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
+    /// Which stacks there are.
+    pub architecture: Architecture,
     /// Width of the residual stream.
     pub d_model: usize,
-    /// Number of blocks.
+    /// Number of blocks; of each stack where there are two.
     pub layers: usize,
     /// Query heads of each attention.
     pub heads: usize,
@@ -74,7 +87,7 @@ pub struct ModelConfig {
     pub mlp_ratio: usize,
     /// Where the model learns the order of its inputs from.
     pub positions: Positions,
-    /// A position reads itself and what is before it only.
+    /// A position reads itself and what is before it only. An encoder beside a decoder always reads both ways.
     pub causal: bool,
     /// The distribution of the initial weights.
     pub init: Init,
@@ -104,6 +117,7 @@ pub struct ModelConfig {
 impl Default for ModelConfig {
     fn default() -> Self {
         Self {
+            architecture: Architecture::Decoder,
             d_model: 64,
             layers: 1,
             heads: 8,
@@ -137,6 +151,17 @@ pub struct Dims {
     pub outputs: usize,
     /// Longest input, L.
     pub length: usize,
+    /// What an encoder reads, in sequence-to-sequence tasks.
+    pub source: Option<SourceDims>,
+}
+
+/// The sizes of a task's sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceDims {
+    /// Number of different source tokens.
+    pub vocab: usize,
+    /// Longest source, Ls.
+    pub length: usize,
 }
 
 /// Why a model can't be built.
@@ -168,6 +193,19 @@ pub enum ModelError {
     /// A tied output layer has the shape of the embedding.
     #[error("tied = true needs as many outputs as tokens, but the task has vocab = {vocab} and outputs = {outputs}")]
     TiedWidths { vocab: usize, outputs: usize },
+    /// An encoder needs something to read.
+    #[error("architecture = \"encoder_decoder\" needs a task with a source for its encoder, and this task has none")]
+    NoSource,
+    /// Only an encoder reads a source.
+    #[error(
+        "architecture = \"decoder\" can't read the source of this task, which needs architecture = \"encoder_decoder\""
+    )]
+    UnreadSource,
+    /// A decoder that writes a target reads it one position late: without the mask, the answer is there to be read.
+    #[error(
+        "architecture = \"encoder_decoder\" needs causal = true: its decoder would read the tokens that it is to name"
+    )]
+    NotCausal,
     /// N(0, 1) embeddings give logits of size sqrt(d_model) when they are used as output weights.
     #[error("tied = true needs init = \"gpt2\": with init = \"torch\" the untrained logits have size sqrt(d_model)")]
     TiedInit,
@@ -182,6 +220,8 @@ impl ModelError {
             Self::OutOfRange { key, .. } | Self::TooLarge { key, .. } | Self::Dropout { key, .. } => key,
             Self::RopeOdd { .. } | Self::SinusoidalOdd { .. } => "positions",
             Self::TiedWidths { .. } | Self::TiedInit => "tied",
+            Self::NoSource | Self::UnreadSource => "architecture",
+            Self::NotCausal => "causal",
         }
     }
 }
@@ -205,14 +245,28 @@ impl ModelConfig {
         self.d_ff.unwrap_or(self.mlp_ratio * self.d_model)
     }
 
+    /// Whether an encoder reads a source beside the decoder.
+    pub fn has_encoder(&self) -> bool {
+        self.architecture == Architecture::EncoderDecoder
+    }
+
     /// Refuses what can't be built, naming the values at fault.
     pub fn check(&self, dims: Dims) -> Result<(), ModelError> {
         let range = |key, value, least, most| match value {
             v if v < least || v > most => Err(ModelError::OutOfRange { key, value, least, most }),
             _ => Ok(()),
         };
+        match (self.architecture, dims.source) {
+            (Architecture::EncoderDecoder, None) => return Err(ModelError::NoSource),
+            (Architecture::Decoder, Some(_)) => return Err(ModelError::UnreadSource),
+            _ => {}
+        }
+        if self.has_encoder() && !self.causal {
+            return Err(ModelError::NotCausal);
+        }
         range("d_model", self.d_model, 1, 1 << 16)?;
-        range("layers", self.layers, 0, 1024)?;
+        // Without a block nothing would read the encoder.
+        range("layers", self.layers, usize::from(self.has_encoder()), 1024)?;
         range("heads", self.heads, 1, 1 << 16)?;
         range("kv_heads", self.kv_heads(), 1, 1 << 16)?;
         range("mlp_ratio", self.mlp_ratio, 1, 1024)?;
@@ -250,9 +304,13 @@ impl ModelConfig {
             return Err(ModelError::TiedInit);
         }
         let (d, h, kv, k) = (self.d_model as u128, self.heads as u128, self.kv_heads() as u128, self.d_head() as u128);
-        let block = d * k * (2 * h + 2 * kv) + if self.mlp { 2 * d * self.d_ff() as u128 } else { 0 };
-        let parameters = block * self.layers as u128
-            + d * [dims.vocab, dims.outputs, dims.length].iter().map(|&n| n as u128).sum::<u128>();
+        let attention = d * k * (2 * h + 2 * kv);
+        let mlp = if self.mlp { 2 * d * self.d_ff() as u128 } else { 0 };
+        // An encoder's block, and in the decoder's a second attention.
+        let block = if self.has_encoder() { 3 * attention + 2 * mlp } else { attention + mlp };
+        let (source_vocab, source_length) = dims.source.map_or((0, 0), |source| (source.vocab, source.length));
+        let rows = [dims.vocab, dims.outputs, dims.length, source_vocab, source_length];
+        let parameters = block * self.layers as u128 + d * rows.iter().map(|&n| n as u128).sum::<u128>();
         if parameters > MOST_PARAMETERS {
             let (key, value) = ("d_model", self.d_model);
             return Err(ModelError::TooLarge { key, value, parameters, most: MOST_PARAMETERS });
@@ -266,7 +324,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const DIMS: Dims = Dims { vocab: 16, outputs: 8, length: 32 };
+    const DIMS: Dims = Dims { vocab: 16, outputs: 8, length: 32, source: None };
 
     #[test]
     fn the_default_is_accepted() {
@@ -301,6 +359,20 @@ mod tests {
         }
         let same = Dims { vocab: 8, ..DIMS };
         assert_eq!(ModelConfig { tied: true, ..base() }.check(same), Err(ModelError::TiedInit));
+    }
+
+    /// Architecture and task must fit each other; the error names the key and both values where two contradict.
+    #[test]
+    fn an_encoder_and_a_source_need_each_other() {
+        let both = ModelConfig { architecture: Architecture::EncoderDecoder, ..Default::default() };
+        let with_source = Dims { source: Some(SourceDims { vocab: 9, length: 5 }), ..DIMS };
+        assert_eq!(both.check(with_source), Ok(()));
+        assert_eq!(both.check(DIMS), Err(ModelError::NoSource));
+        assert_eq!(ModelConfig::default().check(with_source), Err(ModelError::UnreadSource));
+        let error = ModelConfig { causal: false, ..both.clone() }.check(with_source).unwrap_err();
+        assert_eq!((error.clone(), error.key()), (ModelError::NotCausal, "causal"));
+        assert!(error.to_string().contains("encoder_decoder"), "{error}");
+        assert_eq!(ModelConfig { layers: 0, ..both }.check(with_source).unwrap_err().key(), "layers");
     }
 
     proptest! {

@@ -5,10 +5,10 @@
 
 use crate::config::{Dims, Merge, ModelConfig, Norm, Positions};
 
-/// A number for each part of a model, in the order in which a sample meets them.
+/// A number for each part of a model, in the order in which a sample meets them; what an encoder adds comes first.
 pub type Parts = Vec<(&'static str, u64)>;
 
-/// Trainable parameters by part.
+/// Trainable parameters by part. What an encoder adds is there only where the task has a source.
 pub fn parameters(config: &ModelConfig, dims: Dims) -> Parts {
     let (d, layers) = (config.d_model as u64, config.layers as u64);
     let (query, kv, merged) = widths(config);
@@ -16,20 +16,33 @@ pub fn parameters(config: &ModelConfig, dims: Dims) -> Parts {
     let bias = u64::from(config.bias);
     let attention = d * query + 2 * d * kv + merged * d + bias * (query + kv + d) + u64::from(config.key_bias) * kv;
     let mlp = if config.mlp { 2 * d * f + f + d } else { 0 };
-    let norms = match config.norm {
-        Norm::Pre => 2 * d * (layers * (1 + u64::from(config.mlp)) + 1),
+    let norms_of = |sublayers: u64| match config.norm {
+        Norm::Pre => 2 * d * (layers * sublayers + 1),
         Norm::None => 0,
     };
-    let position = if config.positions == Positions::Learned { dims.length as u64 * d } else { 0 };
+    let positions = |length: usize| if config.positions == Positions::Learned { length as u64 * d } else { 0 };
     let logits = if config.tied { 0 } else { (d + 1) * dims.outputs as u64 };
-    vec![
+    let sublayers = 1 + u64::from(config.mlp);
+    let (mut parts, mut norms) = (vec![], norms_of(sublayers));
+    if let Some(source) = dims.source {
+        norms = norms_of(sublayers) + norms_of(sublayers + 1);
+        parts.extend([
+            ("source tokens", source.vocab as u64 * d),
+            ("source positions", positions(source.length)),
+            ("encoder attention", layers * attention),
+            ("encoder mlp", layers * mlp),
+            ("cross-attention", layers * attention),
+        ]);
+    }
+    parts.extend([
         ("token embedding", dims.vocab as u64 * d),
-        ("position embedding", position),
+        ("position embedding", positions(dims.length)),
         ("attention", layers * attention),
         ("mlp", layers * mlp),
         ("norms", norms),
         ("logits", logits),
-    ]
+    ]);
+    parts
 }
 
 /// FLOPs of one forward pass over `batch` inputs of full length, with logits at `scored` positions, by part.
@@ -37,14 +50,31 @@ pub fn forward_flops(config: &ModelConfig, dims: Dims, batch: u64, scored: u64) 
     let (d, layers, l) = (config.d_model as u64, config.layers as u64, dims.length as u64);
     let (query, kv, merged) = widths(config);
     let tokens = batch * l;
-    let mlp = if config.mlp { 4 * tokens * d * config.d_ff() as u64 } else { 0 };
-    vec![
-        ("attention projections", layers * 2 * tokens * d * (query + 2 * kv + merged)),
-        ("attention scores", layers * 2 * tokens * l * query),
-        ("attention contexts", layers * 2 * tokens * l * query),
-        ("mlp", layers * mlp),
+    let mlp = |tokens: u64| if config.mlp { layers * 4 * tokens * d * config.d_ff() as u64 } else { 0 };
+    // From Lq queries to Lk keys in each sample.
+    let projections = |lq: u64, lk: u64| layers * 2 * batch * d * (lq * (query + merged) + lk * 2 * kv);
+    let products = |lq: u64, lk: u64| layers * 2 * batch * lq * lk * query;
+    let mut parts = vec![];
+    if let Some(source) = dims.source {
+        let ls = source.length as u64;
+        parts.extend([
+            ("encoder projections", projections(ls, ls)),
+            ("encoder scores", products(ls, ls)),
+            ("encoder contexts", products(ls, ls)),
+            ("encoder mlp", mlp(batch * ls)),
+            ("cross projections", projections(l, ls)),
+            ("cross scores", products(l, ls)),
+            ("cross contexts", products(l, ls)),
+        ]);
+    }
+    parts.extend([
+        ("attention projections", projections(l, l)),
+        ("attention scores", products(l, l)),
+        ("attention contexts", products(l, l)),
+        ("mlp", mlp(tokens)),
         ("logits", 2 * scored * d * dims.outputs as u64),
-    ]
+    ]);
+    parts
 }
 
 /// FLOPs of one training step: forward and backward.

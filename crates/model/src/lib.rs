@@ -1,4 +1,4 @@
-//! Attention, masks, positions, blocks and the decoder, as Burn modules that know nothing of training.
+//! Attention, masks, positions, blocks, the decoder and its encoder, as Burn modules that know nothing of training.
 //!
 //! One legend for every shape in this crate:
 //!
@@ -6,6 +6,7 @@
 //! |---|---|
 //! | B | batch |
 //! | L, Lq, Lk | length; query length, key length |
+//! | Ls | length of the source, which an encoder reads |
 //! | D | `d_model`, the width of the residual stream |
 //! | H, G | query heads, key/value heads |
 //! | K | `d_head`, the width of one head |
@@ -22,6 +23,7 @@ pub mod config;
 pub mod cost;
 pub mod decoder;
 pub mod dropout;
+pub mod encoder;
 pub mod host;
 pub mod loss;
 pub mod mask;
@@ -32,7 +34,8 @@ pub mod weights;
 mod random;
 
 pub use attention::{Attention, AttentionCall, AttentionOutput};
-pub use config::{Dims, Init, Merge, ModelConfig, ModelError, Norm, Positions};
-pub use decoder::{Call, CallError, Decoder, Output};
+pub use config::{Architecture, Dims, Init, Merge, ModelConfig, ModelError, Norm, Positions, SourceDims};
+pub use decoder::{Call, CallError, Decoder, Output, Source};
 pub use dropout::Dropout;
+pub use encoder::Encoder;
 pub use mask::{Mask, MaskError};

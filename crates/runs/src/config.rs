@@ -14,7 +14,7 @@ mod tree;
 use std::path::Path;
 
 use data::{Sets, Task};
-use model::config::{Dims, ModelConfig};
+use model::config::{Dims, ModelConfig, SourceDims};
 use serde::Serialize;
 
 pub use backend::Backend;
@@ -98,7 +98,8 @@ impl Config {
     /// The sizes that the task gives to the model.
     pub fn dims(&self) -> Dims {
         let task = &self.task.task;
-        Dims { vocab: task.vocab(), outputs: task.outputs(), length: task.seq_len() }
+        let source = task.source().map(|source| SourceDims { vocab: source.vocab, length: source.len });
+        Dims { vocab: task.vocab(), outputs: task.outputs(), length: task.seq_len(), source }
     }
 }
 

@@ -44,7 +44,7 @@ impl<'a> Arm<'a> {
         steps_per_pass(&self.config.task.sets, self.samples_per_step())
     }
 
-    /// Training tokens read in the first `steps` steps.
+    /// Training tokens read in the first `steps` steps, those of sources and padding included.
     pub fn tokens_after(&self, steps: u64) -> u64 {
         let samples = match (self.steps_per_pass(), self.config.task.sets.train_examples) {
             (Some(pass), Some(examples)) => {
@@ -52,7 +52,8 @@ impl<'a> Arm<'a> {
             }
             _ => steps * self.samples_per_step(),
         };
-        samples * self.config.task.task.seq_len() as u64
+        let task = &self.config.task.task;
+        samples * (task.seq_len() + task.source().map_or(0, |source| source.len)) as u64
     }
 
     /// Scored positions of a full step: the average over the first training samples, rounded.
@@ -95,6 +96,8 @@ mod tests {
         assert_eq!(arm.steps_per_pass(), Some(3));
         let samples: Vec<u64> = (0..=4).map(|steps| arm.tokens_after(steps) / 32).collect();
         assert_eq!(samples, [0, 4, 8, 10, 14]);
+        let source = config("[task]\nkind = \"sort\"\n[model]\narchitecture = \"encoder_decoder\"\n");
+        assert_eq!(Arm::new(&source).tokens_after(2), 2 * 64 * (13 + 12));
     }
 
     /// Arms that differ in `heads` alone cost the same.

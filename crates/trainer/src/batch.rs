@@ -2,6 +2,7 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use model::loss::cross_entropy;
+use model::{Call, Source};
 
 /// A batch on a device, with its scored positions picked out.
 pub struct DeviceBatch {
@@ -13,6 +14,31 @@ pub struct DeviceBatch {
     pub targets: Tensor<1, Int>,
     /// Their targets on the host.
     pub host_targets: Vec<i32>,
+    /// What an encoder reads, in sequence-to-sequence tasks.
+    pub source: Option<DeviceSource>,
+}
+
+/// The sources of a batch on a device.
+pub struct DeviceSource {
+    /// `[B, Ls]`.
+    pub tokens: Tensor<2, Int>,
+    /// `[B, Ls]`, row-major: true = padding.
+    pub padding: Vec<bool>,
+}
+
+impl DeviceSource {
+    /// The sources of `batch`, where its task has any.
+    pub fn new(batch: &data::Batch, device: &Device) -> Option<Self> {
+        batch.source.as_ref().map(|source| Self {
+            tokens: Tensor::from_data(TensorData::new(source.tokens.clone(), [batch.batch, source.len]), device),
+            padding: source.padding.clone(),
+        })
+    }
+
+    /// As a model takes it.
+    pub fn call(&self) -> Source<'_> {
+        Source { tokens: &self.tokens, padding: &self.padding }
+    }
 }
 
 impl DeviceBatch {
@@ -25,7 +51,13 @@ impl DeviceBatch {
             scored: Tensor::from_data(TensorData::new(positions, [n]), device),
             targets: Tensor::from_data(TensorData::new(targets.clone(), [n]), device),
             host_targets: targets,
+            source: DeviceSource::new(batch, device),
         })
+    }
+
+    /// What a model takes besides the tokens: scored positions, and sources where there are any.
+    pub fn call(&self) -> Call<'_> {
+        Call { scored: Some(&self.scored), source: self.source.as_ref().map(DeviceSource::call), ..Default::default() }
     }
 }
 

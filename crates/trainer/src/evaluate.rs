@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 use data::{Generator, Split, Task};
-use model::{Call, CallError, Decoder};
+use model::{CallError, Decoder};
 
 use crate::batch::{DeviceBatch, Tally, losses};
 
@@ -26,8 +26,7 @@ impl FixedSet {
         for first in (0..self.examples).step_by(self.batch as usize) {
             let indices: Vec<u64> = (first..(first + self.batch).min(self.examples)).collect();
             if let Some(batch) = DeviceBatch::new(&self.generator.batch(&indices), device) {
-                let call = Call { scored: Some(&batch.scored), ..Default::default() };
-                let logits = model.forward(batch.tokens.clone(), call)?.logits;
+                let logits = model.forward(batch.tokens.clone(), batch.call())?.logits;
                 tally.add(Tally::of(losses(logits.clone(), &batch), logits, &batch.host_targets));
             }
         }

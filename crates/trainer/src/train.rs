@@ -138,7 +138,7 @@ pub fn train(
             step,
             loss: tally.mean_loss(),
             accuracy: tally.accuracy(),
-            tokens: batches.iter().map(|batch| batch.tokens.len() as u64).sum(),
+            tokens: batches.iter().map(|batch| batch.token_count() as u64).sum(),
         });
         if is_logged && tally.scored > 0 {
             let line = metric(step, Split::Train, &tally, arm.tokens_after(step));
@@ -197,7 +197,7 @@ pub fn accumulate(
     for (micro_batch, batch) in (0..).zip(batches) {
         let Some(batch) = DeviceBatch::new(batch, device) else { continue };
         let dropout = Dropout { seed, step, micro_batch };
-        let call = Call { scored: Some(&batch.scored), dropout: Some(&dropout), ..Default::default() };
+        let call = Call { dropout: Some(&dropout), ..batch.call() };
         let logits = model.forward(batch.tokens.clone(), call)?.logits;
         let losses = losses(logits.clone(), &batch);
         let mut gradients = (losses.clone().sum() / scored as f64).backward();

@@ -3,6 +3,9 @@
 
 mod mqar;
 mod registers;
+mod reverse;
+mod rewrite;
+mod sort;
 
 use std::sync::Arc;
 
@@ -11,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::error::TaskError;
 use crate::generator::Generator;
 use crate::random::Stream;
-use crate::sample::{Sample, Split};
+use crate::sample::{Sample, SourceSizes, Split};
 
 pub use mqar::Fill;
 
@@ -19,6 +22,8 @@ tasks! {
     // module, which is also the `kind` in a config :: parameters
     registers::Registers,
     mqar::Mqar,
+    reverse::Reverse,
+    sort::Sort,
 }
 
 /// Makes one sample from a stream of random numbers.
@@ -46,6 +51,11 @@ pub(crate) trait Definition: Default {
 
     /// L, the length of every sample.
     fn seq_len(&self) -> usize;
+
+    /// The sizes of the sources, in sequence-to-sequence tasks.
+    fn source(&self) -> Option<SourceSizes> {
+        None
+    }
 
     /// Builds what all samples share and returns how to draw one.
     fn prepare(&self) -> Draw;
@@ -148,6 +158,13 @@ macro_rules! tasks {
             pub fn seq_len(&self) -> usize {
                 match self {
                     $(Self::$Name(task) => task.seq_len(),)+
+                }
+            }
+
+            /// The sizes of the sources, in sequence-to-sequence tasks; `None` in the others.
+            pub fn source(&self) -> Option<SourceSizes> {
+                match self {
+                    $(Self::$Name(task) => task.source(),)+
                 }
             }
 

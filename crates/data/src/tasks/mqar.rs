@@ -139,7 +139,8 @@ impl Definition for Mqar {
                 Fill::Random => stream.below(vocab) as u32,
                 Fill::Zero => 0,
             };
-            Sample { tokens: tokens.into_iter().map(|token| token.unwrap_or_else(&mut fill)).collect(), targets }
+            let tokens = tokens.into_iter().map(|token| token.unwrap_or_else(&mut fill)).collect();
+            Sample { tokens, targets, source: None }
         })
     }
 

@@ -128,7 +128,7 @@ impl Definition for Registers {
                 tokens.push(token as u32);
                 targets.push(memory.index().map_or(IGNORE, |index| table[index] as i32));
             }
-            Sample { tokens, targets }
+            Sample { tokens, targets, source: None }
         })
     }
 

@@ -1,6 +1,6 @@
 //! Reading tasks from files, and what is refused.
 
-use headcount_data::{Fill, Mqar, Registers, Sets, Split, Task, TaskError};
+use headcount_data::{Fill, Mqar, Registers, Reverse, Sets, Sort, Split, Task, TaskError};
 
 use crate::{all_tasks, mqar, registers};
 
@@ -15,6 +15,9 @@ fn defaults_stand_for_what_is_left_out() {
     assert_eq!(from_kind("registers", "values = 3"), Ok(Task::Registers(registers(4, 3, 32))));
     let zero = Mqar { power_a: 0.5, fill: Fill::Zero, ..Mqar::default() };
     assert_eq!(from_kind("mqar", "fill = 'zero'\npower_a = 0.5"), Ok(Task::Mqar(zero)));
+    let short = Reverse { vocab: 16, min_len: 4, max_len: 5 };
+    assert_eq!(from_kind("reverse", "max_len = 5"), Ok(Task::Reverse(short)));
+    assert_eq!(from_kind("sort", ""), Ok(Task::Sort(Sort { vocab: 16, min_len: 4, max_len: 12 })));
     assert!(all_tasks().iter().all(|task| task.check().is_ok()));
 }
 
@@ -62,7 +65,7 @@ fn wrong_keys_and_types_are_refused_by_name() {
 
 #[test]
 fn kinds_are_described() {
-    assert!(["registers", "mqar"].iter().all(|kind| Task::kinds().contains(kind)));
+    assert!(["registers", "mqar", "reverse", "sort"].iter().all(|kind| Task::kinds().contains(kind)));
     for kind in Task::kinds() {
         assert!(Task::about(kind).is_some_and(|about| about.len() > 50 && !about.contains("  ")));
         assert!(Task::prediction(kind).is_some_and(|prediction| !prediction.contains("  ")));
@@ -123,6 +126,24 @@ fn impossible_registers_are_refused_with_the_rule() {
     refused(with(1, 0), "outputs", &["1"]);
     refused(with((1 << 20) + 1, 0), "outputs", &["1048577"]);
     refused(with(8, u64::MAX), "table_seed", &["18446744073709551615"]);
+}
+
+#[test]
+fn impossible_rewrites_are_refused_with_the_rule() {
+    for task in [
+        |vocab, min_len, max_len| Task::Reverse(Reverse { vocab, min_len, max_len }),
+        |vocab, min_len, max_len| Task::Sort(Sort { vocab, min_len, max_len }),
+    ] {
+        let error = refused(task(16, 5, 4), "min_len", &["min_len = 5", "max_len = 4"]);
+        assert_eq!(error, TaskError::NoLength { min_len: 5, max_len: 4 });
+        assert_eq!(task(2, 1, 1).check(), Ok(()));
+        refused(task(1, 4, 12), "vocab", &["1"]);
+        refused(task(1 << 20, 4, 12), "vocab", &["1048576"]);
+        refused(task(16, 0, 12), "min_len", &["0"]);
+        refused(task(16, 0, 0), "min_len", &["0"]);
+        refused(task(16, 4, 65_536), "max_len", &["65536"]);
+        refused(task(usize::MAX, usize::MAX, usize::MAX), "vocab", &["18446744073709551615"]);
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Samples as they came out when `GENERATOR_VERSION` was last raised. If one of these tests fails, every run made
 //! before becomes incomparable: raise the version, or take the change back.
 
-use headcount_data::{GENERATOR_VERSION, Mqar, Registers, Sets, Split, Task, fingerprint, train_indices};
+use headcount_data::{
+    GENERATOR_VERSION, Mqar, Registers, Reverse, Sets, Sort, Split, Task, fingerprint, train_indices,
+};
 
 #[test]
 fn generators_have_not_changed() {
@@ -11,6 +13,9 @@ fn generators_have_not_changed() {
     let mqar = Task::Mqar(Mqar::default());
     insta::assert_snapshot!(fingerprint(&registers, &small, 0), @"86799e82720b73e35f0dbad469b72214c267a378a6397766eaa01fa66796c6f4");
     insta::assert_snapshot!(fingerprint(&mqar, &small, 0), @"f9617c4eeea2c325db2088a0ae407fb74479cd584bca15dd97782f63c620c6f2");
+    let (reverse, sort) = (Task::Reverse(Reverse::default()), Task::Sort(Sort::default()));
+    insta::assert_snapshot!(fingerprint(&reverse, &small, 0), @"61a242ffe4b9f11e3e0e8607fde045b6ee00302989590b32d6f78494cc2cf7fc");
+    insta::assert_snapshot!(fingerprint(&sort, &small, 0), @"2f889d6d8f3b120e589867fe8abaa5c235caa4fdc59b4f2880ae5c08d0d8749d");
 }
 
 #[test]
@@ -64,5 +69,41 @@ fn mqar_can_be_followed() {
        13     60  fill
        14     18  fill
        15     58  fill
+    ");
+}
+
+#[test]
+fn reverse_can_be_followed() {
+    let task = Task::Reverse(Reverse { max_len: 8, ..Reverse::default() });
+    insta::assert_snapshot!(task.explain(&task.sample(Split::Train, 0, 0)), @r"
+    source, 6 of at most 8 tokens: 5 15 10 1 4 1; 16 = start or end; * = scored
+        t  token  what
+        0     16  start    * 1
+        1      1  target   * 4
+        2      4  target   * 1
+        3      1  target   * 10
+        4     10  target   * 15
+        5     15  target   * 5
+        6      5  target   * end
+        7      0  padding
+        8      0  padding
+    ");
+}
+
+#[test]
+fn sort_can_be_followed() {
+    let task = Task::Sort(Sort { max_len: 8, ..Sort::default() });
+    insta::assert_snapshot!(task.explain(&task.sample(Split::Train, 0, 0)), @r"
+    source, 7 of at most 8 tokens: 10 3 9 6 7 2 4; 16 = start or end; * = scored
+        t  token  what
+        0     16  start    * 2
+        1      2  target   * 3
+        2      3  target   * 4
+        3      4  target   * 6
+        4      6  target   * 7
+        5      7  target   * 9
+        6      9  target   * 10
+        7     10  target   * end
+        8      0  padding
     ");
 }

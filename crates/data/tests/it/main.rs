@@ -7,6 +7,7 @@ mod order;
 mod properties;
 mod purity;
 mod registers;
+mod rewrite;
 
 use headcount_data::{Mqar, Registers, Task};
 

@@ -1,6 +1,6 @@
 //! Whatever passes `check` can be drawn, explained and batched; whatever does not is refused without panic.
 
-use headcount_data::{Fill, Generator, IGNORE, Mqar, Registers, Split, Task};
+use headcount_data::{Fill, Generator, IGNORE, Mqar, Registers, Reverse, Sort, Split, Task};
 use proptest::prelude::*;
 
 /// Small numbers mostly, and the ones that break things.
@@ -26,6 +26,26 @@ fn mqar() -> impl Strategy<Value = Task> {
         .prop_map(|(vocab, seq_len, pairs, power_a, fill)| Task::Mqar(Mqar { vocab, seq_len, pairs, power_a, fill }))
 }
 
+fn reverse() -> impl Strategy<Value = Task> {
+    (number(), number(), number())
+        .prop_map(|(vocab, min_len, max_len)| Task::Reverse(Reverse { vocab, min_len, max_len }))
+}
+
+fn sort() -> impl Strategy<Value = Task> {
+    (number(), number(), number()).prop_map(|(vocab, min_len, max_len)| Task::Sort(Sort { vocab, min_len, max_len }))
+}
+
+fn possible_rewrites() -> impl Strategy<Value = Task> {
+    (2..40usize, 1..30usize, 0..30usize, any::<bool>()).prop_map(|(vocab, min_len, more, sorts)| {
+        let max_len = min_len + more;
+        if sorts {
+            Task::Sort(Sort { vocab, min_len, max_len })
+        } else {
+            Task::Reverse(Reverse { vocab, min_len, max_len })
+        }
+    })
+}
+
 /// Parameters that mostly pass.
 fn possible_mqar() -> impl Strategy<Value = Task> {
     (1..20usize, 0..60usize, 1..200usize, 0.001..10.0f64).prop_map(|(pairs, more, above, power_a)| {
@@ -49,6 +69,13 @@ fn holds_its_promises(task: &Task, split: Split, seed: u64, index: u64) {
     let possible = |target: i32| target == IGNORE || usize::try_from(target).is_ok_and(|t| t < task.outputs());
     assert!(sample.targets.iter().all(|&target| possible(target)));
 
+    assert_eq!(sample.source.is_some(), task.source().is_some());
+    if let (Some(sizes), Some(source)) = (task.source(), &sample.source) {
+        assert_eq!(source.tokens.len(), sizes.len);
+        assert!((1..=sizes.len).contains(&source.real));
+        assert!(source.tokens.iter().all(|&token| (token as usize) < sizes.vocab));
+    }
+
     let scored = sample.targets.iter().filter(|&&target| target != IGNORE).count();
     let text = task.explain(&sample);
     let lines: Vec<&str> = text.lines().skip(2).collect();
@@ -60,7 +87,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_parameters_are_refused_or_work(task in prop_oneof![registers(), mqar()], seed: u64, index: u64) {
+    fn any_parameters_are_refused_or_work(task in prop_oneof![registers(), mqar(), reverse(), sort()], seed: u64, index: u64) {
         match task.check() {
             Ok(()) => holds_its_promises(&task, Split::Train, seed, index),
             Err(error) => {
@@ -71,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn possible_parameters_pass_and_work(task in prop_oneof![possible_registers(), possible_mqar()], index: u64) {
+    fn possible_parameters_pass_and_work(task in prop_oneof![possible_registers(), possible_mqar(), possible_rewrites()], index: u64) {
         prop_assert_eq!(task.check(), Ok(()));
         holds_its_promises(&task, Split::Test, 0, index);
     }
@@ -84,6 +111,8 @@ fn the_largest_parameters_work() {
         Task::Registers(Registers { registers: 1, values: 1 << 20, seq_len: 65_536, outputs: 2, table_seed: 0 }),
         Task::Mqar(Mqar { vocab: 65_537, seq_len: 65_536, pairs: 16_384, power_a: 10.0, fill: Fill::Random }),
         Task::Mqar(Mqar { vocab: 1 << 20, seq_len: 65_536, pairs: 1, power_a: 1e-6, fill: Fill::Zero }),
+        Task::Reverse(Reverse { vocab: (1 << 20) - 1, min_len: 65_535, max_len: 65_535 }),
+        Task::Sort(Sort { vocab: (1 << 20) - 1, min_len: 1, max_len: 65_535 }),
     ];
     for task in largest {
         assert_eq!(task.check(), Ok(()));

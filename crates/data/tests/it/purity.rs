@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use headcount_data::{Batch, Fill, Generator, IGNORE, Mqar, Registers, Sets, Split, Task, batch, fingerprint};
+use headcount_data::{
+    Batch, Fill, Generator, IGNORE, Mqar, Registers, Reverse, Sets, Sort, Split, Task, batch, fingerprint,
+};
 
 use crate::all_tasks;
 
@@ -22,6 +24,15 @@ fn a_sample_is_the_same_alone_and_in_any_batch() {
                 let span = row * task.seq_len()..(row + 1) * task.seq_len();
                 assert!(batch.tokens[span.clone()].iter().zip(&alone.tokens).all(|(&a, &b)| a == b as i32));
                 assert_eq!(batch.targets[span], alone.targets);
+                assert_eq!(
+                    (batch.source.is_some(), alone.source.is_some()),
+                    (task.source().is_some(), task.source().is_some())
+                );
+                let (Some(sources), Some(source)) = (&batch.source, &alone.source) else { continue };
+                let span = row * sources.len..(row + 1) * sources.len;
+                assert!(sources.tokens[span.clone()].iter().zip(&source.tokens).all(|(&a, &b)| a == b as i32));
+                let padding = [vec![false; source.real], vec![true; sources.len - source.real]].concat();
+                assert_eq!(sources.padding[span], padding);
             }
         }
     }
@@ -46,7 +57,8 @@ fn seeds_splits_and_indices_give_other_samples() {
         for split in [Split::Train, Split::Validation, Split::Test] {
             for seed in 0..5 {
                 for index in 0..20 {
-                    assert!(seen.insert(task.sample(split, seed, index).tokens), "{split} {seed} {index}");
+                    let sample = task.sample(split, seed, index);
+                    assert!(seen.insert((sample.tokens, sample.source)), "{split} {seed} {index}");
                 }
             }
         }
@@ -62,7 +74,8 @@ fn only_training_data_follow_the_runs_seed() {
 
 #[test]
 fn scored_positions_are_flat_and_ascending() {
-    let batch = Batch { batch: 2, len: 3, tokens: vec![0; 6], targets: vec![IGNORE, 5, IGNORE, 0, IGNORE, 2] };
+    let batch =
+        Batch { batch: 2, len: 3, tokens: vec![0; 6], targets: vec![IGNORE, 5, IGNORE, 0, IGNORE, 2], source: None };
     assert_eq!(batch.scored(), 3);
     assert_eq!(batch.scored_positions(), (vec![1, 3, 5], vec![5, 0, 2]));
 
@@ -75,6 +88,7 @@ fn the_fingerprint_changes_with_everything_that_changes_the_data() {
     let sets = Sets { train_examples: None, validation_examples: 20, test_examples: 30 };
     let registers = Registers::default();
     let mqar = Mqar::default();
+    let (reverse, sort) = (Reverse::default(), Sort::default());
     let tasks = [
         Task::Registers(registers),
         Task::Registers(Registers { registers: 3, ..registers }),
@@ -88,6 +102,14 @@ fn the_fingerprint_changes_with_everything_that_changes_the_data() {
         Task::Mqar(Mqar { pairs: 3, ..mqar }),
         Task::Mqar(Mqar { power_a: 0.02, ..mqar }),
         Task::Mqar(Mqar { fill: Fill::Zero, ..mqar }),
+        Task::Reverse(reverse),
+        Task::Reverse(Reverse { vocab: 15, ..reverse }),
+        Task::Reverse(Reverse { min_len: 3, ..reverse }),
+        Task::Reverse(Reverse { max_len: 13, ..reverse }),
+        Task::Sort(sort),
+        Task::Sort(Sort { vocab: 15, ..sort }),
+        Task::Sort(Sort { min_len: 3, ..sort }),
+        Task::Sort(Sort { max_len: 13, ..sort }),
     ];
     let all_parameters: usize = all_tasks().iter().map(|task| task.parameters().len()).sum();
     assert_eq!(tasks.len(), all_parameters + Task::kinds().len(), "one line a parameter, and one a task as it is");

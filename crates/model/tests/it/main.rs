@@ -8,6 +8,7 @@ mod support;
 
 mod attention;
 mod decoder;
+mod encoder_decoder;
 mod heads;
 mod places;
 mod reports;

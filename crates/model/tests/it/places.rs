@@ -8,14 +8,16 @@ use headcount_model::tensors::{
     HostTensor, LoadError, flat_gradients, flat_parameters, from_host, places, replace_parameters, to_host,
 };
 use headcount_model::weights::Weights;
-use headcount_model::{Call, Decoder, Dims, Init, Merge, ModelConfig, ModelError, Norm, Positions, cost};
+use headcount_model::{
+    Architecture, Call, Decoder, Dims, Init, Merge, ModelConfig, ModelError, Norm, Positions, Source, SourceDims, cost,
+};
 use proptest::prelude::*;
 
 use crate::support::{Backend, tokens, values};
 
 checks![initial_tensors_are_the_same_on_every_backend, weights_survive_the_host, dropout_is_the_same_on_every_backend,];
 
-const DIMS: Dims = Dims { vocab: 11, outputs: 7, length: 6 };
+const DIMS: Dims = Dims { vocab: 11, outputs: 7, length: 6, source: None };
 
 fn config() -> ModelConfig {
     ModelConfig { d_model: 16, layers: 2, heads: 4, ..Default::default() }
@@ -133,7 +135,7 @@ fn spread(values: &[f32]) -> (f64, f64) {
 #[test]
 fn initial_distributions_are_those_named() {
     let wide = |init| ModelConfig { d_model: 64, layers: 2, init, ..Default::default() };
-    let dims = Dims { vocab: 200, outputs: 100, length: 64 };
+    let dims = Dims { vocab: 200, outputs: 100, length: 64, source: None };
     let near = |values: &[f32], std: f64, what: &str| {
         let (mean, found) = spread(values);
         let slack = 4.0 * std / (values.len() as f64).sqrt();
@@ -271,12 +273,13 @@ fn flops_are_two_for_each_multiplication_in_a_matrix_product() {
 /// Configs of every kind, some of them impossible.
 fn configs() -> impl Strategy<Value = ModelConfig> {
     let sizes = (1usize..=4, 0usize..=2, 0usize..=3, 0usize..=3, proptest::option::of(1usize..=5), 1usize..=3);
-    let kinds = (0usize..4, any::<[bool; 9]>());
+    let kinds = (0usize..4, any::<[bool; 10]>());
     (sizes, kinds).prop_map(|((width, layers, heads, kv, d_head, mlp_ratio), (positions, flags))| {
-        let [causal, gpt2, bias, key_bias, mean, norm, residual, mlp, tied] = flags;
+        let [encoder, causal, gpt2, bias, key_bias, mean, norm, residual, mlp, tied] = flags;
         ModelConfig {
+            architecture: if encoder { Architecture::EncoderDecoder } else { Architecture::Decoder },
             d_model: 8 * width,
-            layers,
+            layers: layers.max(usize::from(encoder)),
             heads: 1 << heads,
             kv_heads: (kv < 3).then_some(1 << kv),
             d_head,
@@ -303,7 +306,8 @@ proptest! {
     /// The count that is promised is the count that is built, and what is accepted runs.
     #[test]
     fn counted_parameters_are_the_built_ones(config in configs()) {
-        let dims = Dims { vocab: 7, outputs: 7, length: 4 };
+        let source = config.has_encoder().then_some(SourceDims { vocab: 5, length: 6 });
+        let dims = Dims { vocab: 7, outputs: 7, length: 4, source };
         match Decoder::new(&config, dims, 0, &Device::flex()) {
             Err(error) => {
                 let sizes = matches!(error, ModelError::OutOfRange { .. } | ModelError::TooLarge { .. });
@@ -313,10 +317,17 @@ proptest! {
                 let built: usize = places(&model).iter().map(|place| place.count()).sum();
                 prop_assert_eq!(cost::total(&cost::parameters(&config, dims)), built as u64);
                 let tokens = Tensor::from_data([[0, 6, 3], [1, 2, 2]], &Device::flex());
-                let output = model.forward(tokens, Call { maps: true, ..Default::default() }).unwrap();
+                let read = Tensor::from_data([[0, 4, 3, 1], [1, 2, 2, 0]], &Device::flex());
+                let padding = [false, false, false, false, false, false, true, true];
+                let source = source.map(|_| Source { tokens: &read, padding: &padding });
+                let output = model.forward(tokens, Call { source, maps: true, ..Default::default() }).unwrap();
                 prop_assert_eq!(output.logits.dims(), [6, 7]);
                 prop_assert_eq!(output.maps.len(), config.layers);
                 prop_assert!(output.maps.iter().all(|map| map.dims() == [2, config.heads, 3, 3]));
+                let beside = if config.has_encoder() { config.layers } else { 0 };
+                prop_assert_eq!((output.encoder_maps.len(), output.cross_maps.len()), (beside, beside));
+                prop_assert!(output.encoder_maps.iter().all(|map| map.dims() == [2, config.heads, 4, 4]));
+                prop_assert!(output.cross_maps.iter().all(|map| map.dims() == [2, config.heads, 3, 4]));
                 prop_assert!(values(output.logits).iter().all(|logit| logit.is_finite()));
             }
         }

@@ -1,7 +1,7 @@
 //! From text and overrides to a checked config: unknown keys, then types, then values.
 
 use data::{Sets, Task};
-use model::config::{Dims, ModelConfig};
+use model::config::{Dims, ModelConfig, ModelError};
 use serde::Deserialize;
 
 use super::{
@@ -251,7 +251,13 @@ impl Resolver<'_> {
         task.check().map_err(|error| self.impossible("task", error.key(), error.to_string()))?;
         sets.check().map_err(|error| self.impossible("task", error.key(), error.to_string()))?;
         let dims = config.dims();
-        config.model.check(dims).map_err(|error| self.impossible("model", error.key(), error.to_string()))?;
+        config.model.check(dims).map_err(|error| {
+            let message = match error {
+                ModelError::NoSource | ModelError::UnreadSource => format!("{error} (task.kind = \"{}\")", task.kind()),
+                _ => error.to_string(),
+            };
+            self.impossible("model", error.key(), message)
+        })?;
         let sizes = sample_sizes(&config.model, dims);
         let train = config.train.check(sizes, sets.train_examples);
         train.map_err(|error| self.impossible("train", error.key(), error.to_string()))
@@ -277,5 +283,6 @@ impl Resolver<'_> {
 /// The sizes that decide how much memory a sample takes; the model must have passed its own check.
 fn sample_sizes(model: &ModelConfig, dims: Dims) -> SampleSizes {
     let widths = [model.d_model, model.heads.saturating_mul(model.d_head()), model.d_ff(), dims.outputs];
-    SampleSizes { length: dims.length, heads: model.heads, width: widths.into_iter().max().unwrap_or_default() }
+    let length = dims.source.map_or(dims.length, |source| source.length.max(dims.length));
+    SampleSizes { length, heads: model.heads, width: widths.into_iter().max().unwrap_or_default() }
 }

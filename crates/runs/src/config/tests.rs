@@ -1,5 +1,6 @@
 use super::*;
-use data::{Mqar, Registers};
+use data::{Mqar, Registers, Sort};
+use model::config::Architecture;
 use proptest::prelude::*;
 
 mod malformed;
@@ -77,6 +78,7 @@ fn the_resolved_config_is_complete_and_in_order() {
     test_examples = 2048
 
     [model]
+    architecture = "decoder"
     d_model = 64
     layers = 1
     heads = 8
@@ -154,6 +156,8 @@ fn overrides_go_over_the_file_and_the_last_one_wins() {
         (".=1", None),
         ("a.b.c.d.e.f.g.h.i.j=1", None),
         ("model.heads=4\nname = 3", Some("model.heads")),
+        ("model.architecture=encoder_decoder", Some("model.architecture")),
+        ("model.architecture=encoder", Some("model.architecture")),
     ] {
         let error = set(&[text]).unwrap_err();
         assert_readable(&error, "h8.toml", key);
@@ -181,6 +185,8 @@ fn any_config() -> impl Strategy<Value = Config> {
         (1usize..=4, 8usize..=30, 1e-6f64..10.0).prop_map(|(pairs, half, power_a)| {
             Task::Mqar(Mqar { vocab: 64, seq_len: 2 * half, pairs, power_a, ..Mqar::default() })
         }),
+        (2usize..=20, 1usize..=9, 0usize..=9)
+            .prop_map(|(vocab, min_len, more)| { Task::Sort(Sort { vocab, min_len, max_len: min_len + more }) }),
     ];
     let sets = (prop::option::of(1u64..=10_000_000), 1u64..=100_000, 1u64..=100_000).prop_map(
         |(train_examples, validation_examples, test_examples)| Sets {
@@ -214,7 +220,10 @@ fn any_config() -> impl Strategy<Value = Config> {
         },
     );
     ("[a-zA-Z0-9_-][a-zA-Z0-9_.-]{0,20}", 0..=i64::MAX as u64, 0usize..7, task, sets, model, train).prop_map(
-        |(name, seed, backend, task, sets, model, train)| {
+        |(name, seed, backend, task, sets, mut model, train)| {
+            if task.source().is_some() {
+                (model.architecture, model.causal) = (Architecture::EncoderDecoder, true);
+            }
             let task = TaskSection { task, sets };
             Config { name, seed, backend: Backend::ALL[backend], task, model, train }
         },

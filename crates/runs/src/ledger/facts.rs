@@ -179,10 +179,14 @@ fn decided_by(path: &str, config: &Config) -> Vec<usize> {
     let has = |part: &str| path.contains(part);
     // Under gpt2, what ends on the residual stream is divided by sqrt(2·layers).
     let depth = if model.init == Init::Gpt2 { model.layers } else { 0 };
+    let source = dims.source.map_or((0, 0), |source| (source.vocab, source.length));
     let own = match () {
+        () if path.starts_with("encoder.token") => vec![source.0],
+        () if path.starts_with("encoder.position") => vec![source.1],
         () if path.starts_with("token") => vec![dims.vocab],
         () if path.starts_with("position") => vec![dims.length],
         () if path.starts_with("logits") => vec![dims.outputs],
+        // `cross_attention` too: it has the shapes of every attention, in the encoder as well.
         () if has("attention.query") => vec![query],
         () if has("attention.key") || has("attention.value") => vec![model.kv_heads() * model.d_head()],
         () if has("attention.output") => vec![merged, depth],
@@ -191,4 +195,49 @@ fn decided_by(path: &str, config: &Config) -> Vec<usize> {
         () => vec![],
     };
     [own, vec![model.d_model, usize::from(model.init == Init::Gpt2)]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(task: &str, model: &str) -> Config {
+        let text = format!(
+            "[task]\nkind = \"sort\"\n{task}\n[model]\narchitecture = \"encoder_decoder\"\nd_model = 32\n{model}\n"
+        );
+        Config::parse(&text, "test.toml").unwrap()
+    }
+
+    /// Which of an encoder-decoder's tensors two configs draw alike.
+    #[test]
+    fn an_encoder_and_its_decoder_are_decided_by_their_own_sizes() {
+        let base = config("", "");
+        let differing = |other: &Config| -> Vec<&str> {
+            let paths = [
+                "encoder.token.weight",
+                "encoder.position.weight",
+                "encoder.blocks.0.attention.key.weight",
+                "encoder.blocks.0.mlp.up.weight",
+                "encoder.norm.gamma",
+                "token.weight",
+                "position.weight",
+                "blocks.0.attention.query.weight",
+                "blocks.0.cross_attention.query.weight",
+                "blocks.0.cross_attention.value.weight",
+                "blocks.0.cross_attention.output.weight",
+                "blocks.0.norm_cross.gamma",
+                "logits.weight",
+            ];
+            paths.into_iter().filter(|path| decided_by(path, &base) != decided_by(path, other)).collect()
+        };
+        assert_eq!(differing(&config("", "heads = 4")), [""; 0], "heads alone change no shape");
+        assert_eq!(differing(&config("max_len = 14", "")), ["encoder.position.weight", "position.weight"]);
+        assert_eq!(differing(&config("vocab = 9", "")), ["encoder.token.weight", "token.weight", "logits.weight"]);
+        let shared = ["encoder.blocks.0.attention.key.weight", "blocks.0.cross_attention.value.weight"];
+        assert_eq!(differing(&config("", "kv_heads = 2")), shared);
+        let wide = ["blocks.0.attention.query.weight", "blocks.0.cross_attention.query.weight"];
+        let wide = [&shared[..1], &wide, &shared[1..], &["blocks.0.cross_attention.output.weight"]].concat();
+        assert_eq!(differing(&config("", "d_head = 8")), wide);
+        assert_eq!(differing(&config("", "d_ff = 8")), ["encoder.blocks.0.mlp.up.weight"]);
+    }
 }

@@ -10,6 +10,7 @@ use model::{Call, Decoder, tensors};
 use runs::{Config, RunDirectory, Tensors};
 
 use super::{Failure, Success, print};
+use crate::batch::DeviceSource;
 use crate::cli::{ExportArguments, Which};
 
 /// Samples of the validation set that go into the file with their logits.
@@ -53,18 +54,29 @@ fn default_output(arguments: &ExportArguments, step: u64) -> PathBuf {
     arguments.run.join(format!("step-{step}.safetensors"))
 }
 
-/// `example.tokens` `[B, L]` and the model's `example.logits` `[B, L, outputs]`.
+/// `example.tokens` `[B, L]`, in sequence-to-sequence tasks `example.source` and `example.source_padding` (1 = padding), both
+/// `[B, Ls]`, and the model's `example.logits` `[B, L, outputs]`.
 fn example(config: &Config, model: &Decoder, device: &Device) -> Result<Tensors, Failure> {
     let split = Split::Validation;
     let generator = Generator::new(&config.task.task, split, split.data_seed(config.seed));
     let batch = generator.batch(&(0..EXAMPLES).collect::<Vec<_>>());
     let shape = [batch.batch, batch.len];
     let tokens = Tensor::<2, Int>::from_data(TensorData::new(batch.tokens.clone(), shape), device);
-    let logits = model.forward(tokens, Call::default()).map_err(Failure::failed)?.logits;
+    let source = DeviceSource::new(&batch, device);
+    let call = Call { source: source.as_ref().map(DeviceSource::call), ..Default::default() };
+    let logits = model.forward(tokens, call).map_err(Failure::failed)?.logits;
     let logits = HostTensor {
         shape: vec![shape[0], shape[1], config.dims().outputs],
         values: tensors::host_values(logits.flatten(0, 1)),
     };
-    let tokens = HostTensor { shape: shape.to_vec(), values: batch.tokens.iter().map(|&token| token as f32).collect() };
-    Ok(Tensors::from([("example.tokens".to_string(), tokens), ("example.logits".to_string(), logits)]))
+    let numbers = |shape: [usize; 2], values: Vec<f32>| HostTensor { shape: shape.to_vec(), values };
+    let as_numbers = |tokens: &[i32]| tokens.iter().map(|&token| token as f32).collect::<Vec<f32>>();
+    let mut example = vec![("tokens", numbers(shape, as_numbers(&batch.tokens))), ("logits", logits)];
+    if let Some(source) = &batch.source {
+        let shape = [batch.batch, source.len];
+        let padding = source.padding.iter().map(|&is_padding| f32::from(u8::from(is_padding))).collect();
+        example.push(("source", numbers(shape, as_numbers(&source.tokens))));
+        example.push(("source_padding", numbers(shape, padding)));
+    }
+    Ok(example.into_iter().map(|(name, tensor)| (format!("example.{name}"), tensor)).collect())
 }

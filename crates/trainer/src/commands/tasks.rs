@@ -20,7 +20,12 @@ pub fn run(arguments: &TasksArguments) -> Result<Success, Failure> {
     }
     let in_section = |pair: &String| if pair.starts_with("task.") { pair.clone() } else { format!("task.{pair}") };
     let overrides: Vec<String> = arguments.overrides.iter().map(in_section).collect();
-    let text = format!("[task]\nkind = \"{kind}\"\n");
+    // A config is checked as a whole, and only an encoder reads a source.
+    let model = match Task::default_of(kind).and_then(|task| task.source()) {
+        Some(_) => "[model]\narchitecture = \"encoder_decoder\"\n",
+        None => "",
+    };
+    let text = format!("[task]\nkind = \"{kind}\"\n{model}");
     let config = Config::parse_with(&text, "defaults", &overrides).map_err(Failure::usage)?;
     let task = &config.task.task;
     print(heading(kind));
@@ -29,6 +34,9 @@ pub fn run(arguments: &TasksArguments) -> Result<Success, Failure> {
         print(format!("  {key} = {value}"));
     }
     print(format!("\n{} tokens, {} classes, length {}", task.vocab(), task.outputs(), task.seq_len()));
+    if let Some(source) = task.source() {
+        print(format!("Source: {} tokens, length {}", source.vocab, source.len));
+    }
     let split = match arguments.split.as_str() {
         "validation" => Split::Validation,
         "test" => Split::Test,

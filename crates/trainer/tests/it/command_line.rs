@@ -38,7 +38,10 @@ fn tasks() {
     let short = place.run("tasks registers --show 2 --set seq_len=6 --set task.registers=2 --split test").expect(0);
     assert_eq!(short.stdout.matches("of the test split").count(), 2, "{}", short.stdout);
     let unknown = place.run("tasks register").expect(2);
-    assert!(unknown.stderr.starts_with("error: there is no task `register`: there are registers, mqar"), "{unknown:?}");
+    assert!(
+        unknown.stderr.starts_with("error: there is no task `register`: there are registers, mqar, reverse, sort"),
+        "{unknown:?}"
+    );
 }
 
 #[test]

@@ -10,4 +10,5 @@ mod malformed;
 mod optimiser;
 mod outcomes;
 mod reports;
+mod sequences;
 mod support;

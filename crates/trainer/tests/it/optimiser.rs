@@ -25,7 +25,7 @@ struct Step {
     lr: f64,
 }
 
-const DIMS: Dims = Dims { vocab: 6, outputs: 5, length: 7 };
+const DIMS: Dims = Dims { vocab: 6, outputs: 5, length: 7, source: None };
 const BATCH: usize = 3;
 
 /// The weights of the script: a sine, around 1 for the gains.
@@ -49,6 +49,7 @@ fn batch(step: usize) -> Batch {
         len: DIMS.length,
         tokens: positions.clone().map(|i| ((7 * i + 3 * step + i * i) % DIMS.vocab) as i32).collect(),
         targets: positions.map(target).collect(),
+        source: None,
     }
 }
 

@@ -19,7 +19,7 @@ fn device() -> Device {
 
 fn decoder(length: usize, vocab: usize, causal: bool) -> Decoder {
     let config = ModelConfig { d_model: 32, heads: 4, causal, ..Default::default() };
-    Decoder::new(&config, Dims { vocab, outputs: vocab, length }, 0, &device()).unwrap()
+    Decoder::new(&config, Dims { vocab, outputs: vocab, length, source: None }, 0, &device()).unwrap()
 }
 
 /// Numbers below `most` that look random.
@@ -36,7 +36,7 @@ fn sample(length: usize, scored: usize, state: &mut u64) -> Batch {
     let tokens = numbers(length, 8, state);
     let mut targets = numbers(length, 8, state);
     targets[..length - scored].fill(IGNORE);
-    Batch { batch: 1, len: length, tokens, targets }
+    Batch { batch: 1, len: length, tokens, targets, source: None }
 }
 
 fn joined(batches: &[Batch]) -> Batch {
@@ -45,6 +45,7 @@ fn joined(batches: &[Batch]) -> Batch {
         len: batches[0].len,
         tokens: batches.iter().flat_map(|batch| batch.tokens.clone()).collect(),
         targets: batches.iter().flat_map(|batch| batch.targets.clone()).collect(),
+        source: None,
     }
 }
 
@@ -139,6 +140,7 @@ fn transformers_47394_no_target_from_the_next_row() {
         len: 4,
         tokens: vec![0, 1, 2, 3, 4, 5, 6, 7],
         targets: vec![1, 2, 3, IGNORE, 5, 6, 7, IGNORE],
+        source: None,
     };
     let on_device = DeviceBatch::new(&batch, &Device::flex()).unwrap();
     assert_eq!(on_device.scored.into_data().iter::<i64>().collect::<Vec<_>>(), [0, 1, 2, 4, 5, 6]);
@@ -150,14 +152,16 @@ fn transformers_47394_no_target_from_the_next_row() {
         let call = Call { scored: Some(&batch.scored), ..Default::default() };
         model.forward(batch.tokens, call).unwrap().logits.into_data().iter::<f32>().collect::<Vec<_>>()
     };
-    let alone = Batch { batch: 1, tokens: batch.tokens[..4].into(), targets: batch.targets[..4].into(), len: 4 };
+    let (tokens, targets) = (batch.tokens[..4].into(), batch.targets[..4].into());
+    let alone = Batch { batch: 1, len: 4, tokens, targets, source: None };
     assert!(largest_difference(&logits(&batch)[..24], &logits(&alone)) < 1e-6);
 }
 
 /// trl#6357: padding that equals another token: only padding is ignored, since positions are scored, not tokens.
 #[test]
 fn trl_6357_only_padding_is_ignored() {
-    let batch = Batch { batch: 1, len: 5, tokens: vec![0, 3, 0, 0, 0], targets: vec![0, 0, 5, IGNORE, IGNORE] };
+    let batch =
+        Batch { batch: 1, len: 5, tokens: vec![0, 3, 0, 0, 0], targets: vec![0, 0, 5, IGNORE, IGNORE], source: None };
     let on_device = DeviceBatch::new(&batch, &Device::flex()).unwrap();
     assert_eq!(on_device.host_targets, [0, 0, 5]);
     let (tally, _) = gradient(&decoder(5, 8, true), &[batch]);
@@ -222,7 +226,7 @@ fn loss_on_random_tokens(causal: bool) -> f64 {
         let next = |position| if (position + 1) % len == 0 { IGNORE } else { tokens[position + 1] };
         let targets = (0..batch * len).map(next).collect();
         let (tally, gradient) =
-            accumulate(&model, &[Batch { batch, len, tokens, targets }], 0, step, &device()).unwrap();
+            accumulate(&model, &[Batch { batch, len, tokens, targets, source: None }], 0, step, &device()).unwrap();
         let gradient = gradient.unwrap();
         let norm = gradient.norm();
         model = optimiser.step(model, gradient, norm, settings.lr, step + 1);

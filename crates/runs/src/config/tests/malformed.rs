@@ -25,8 +25,12 @@ fn keys(text: &str) -> Vec<(String, String, String)> {
 
 /// The complete config with every optional key set.
 fn complete(kind: &str) -> String {
-    let text =
-        format!("[task]\nkind = \"{kind}\"\ntrain_examples = 100\n[model]\nkv_heads = 8\nd_head = 8\nd_ff = 256\n");
+    let architecture = match Task::default_of(kind).and_then(|task| task.source()) {
+        Some(_) => "encoder_decoder",
+        None => "decoder",
+    };
+    let model = format!("[model]\narchitecture = \"{architecture}\"\nkv_heads = 8\nd_head = 8\nd_ff = 256\n");
+    let text = format!("[task]\nkind = \"{kind}\"\ntrain_examples = 100\n{model}");
     Config::parse(&text, "arm.toml").unwrap().to_toml()
 }
 

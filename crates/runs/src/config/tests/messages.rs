@@ -137,12 +137,40 @@ fn impossible_values_name_their_bounds() {
     ");
 }
 
+/// Both sides are named: the architecture and the task.
+#[test]
+fn an_architecture_that_does_not_fit_the_task_names_both() {
+    insta::assert_snapshot!(message("[task]\nkind = \"reverse\"\n\n[model]\nheads = 4\n", &[]), @r#"
+    `model.architecture`: architecture = "decoder" can't read the source of this task, which needs architecture = "encoder_decoder" (task.kind = "reverse")
+     --> configs/h8.toml:4:2
+      |
+    4 | [model]
+      |  ^^^^^
+    "#);
+    let text = "[task]\nkind = \"registers\"\n\n[model]\narchitecture = \"encoder_decoder\"\n";
+    insta::assert_snapshot!(message(text, &[]), @r#"
+    `model.architecture`: architecture = "encoder_decoder" needs a task with a source for its encoder, and this task has none (task.kind = "registers")
+     --> configs/h8.toml:5:1
+      |
+    5 | architecture = "encoder_decoder"
+      | ^^^^^^^^^^^^
+    "#);
+    let text = "[task]\nkind = \"sort\"\n\n[model]\narchitecture = \"encoder_decoder\"\ncausal = false\n";
+    insta::assert_snapshot!(message(text, &[]), @r#"
+    `model.causal`: architecture = "encoder_decoder" needs causal = true: its decoder would read the tokens that it is to name
+     --> configs/h8.toml:6:1
+      |
+    6 | causal = false
+      | ^^^^^^
+    "#);
+}
+
 #[test]
 fn a_missing_task_says_what_to_write() {
     insta::assert_snapshot!(message("name = \"h8\"\n", &[]), @r#"
     missing section `[task]`
      --> configs/h8.toml
-      = help: add the lines `[task]` and `kind = "..."`, with one of `registers` and `mqar`
+      = help: add the lines `[task]` and `kind = "..."`, with one of `registers`, `mqar`, `reverse` and `sort`
     "#);
 }
 

@@ -1,0 +1,76 @@
+//! `reverse`: write a sequence backwards.
+
+use serde::{Deserialize, Serialize};
+
+use super::rewrite::Rewrite;
+use super::{Definition, Draw};
+use crate::error::TaskError;
+use crate::sample::{Sample, SourceSizes};
+
+/// Parameters of `reverse`: the target is the source, last token first.
+///
+/// The encoder reads n tokens, uniform in `0..vocab`, n uniform in `min_len..=max_len`, padded to `max_len`. The decoder
+/// reads a start token and then the target, one position late, and is scored at the n tokens of the target and at the end
+/// that follows them. Start and end share the id `vocab`.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reverse {
+    /// Number of tokens that a source is made of, 2 to 2^20 - 1.
+    pub vocab: usize,
+    /// Shortest source, at least 1.
+    pub min_len: usize,
+    /// Longest source, at most 65,535.
+    pub max_len: usize,
+}
+
+impl Default for Reverse {
+    fn default() -> Self {
+        Self { vocab: 16, min_len: 4, max_len: 12 }
+    }
+}
+
+impl Reverse {
+    fn rewrite(self) -> Rewrite {
+        let Self { vocab, min_len, max_len } = self;
+        Rewrite { vocab, min_len, max_len }
+    }
+}
+
+impl Definition for Reverse {
+    const ABOUT: &'static str = "Sequence to sequence: the encoder reads tokens, the decoder writes them backwards \
+        and then says that it is done. Lengths vary, so sources and targets are padded.";
+    const PREDICTION: &'static str = "A check of cross-attention and padding rather than of heads: one head that \
+        reads the mirrored place is enough, so head counts should end alike.";
+
+    fn parameters(&self) -> Vec<(&'static str, String)> {
+        self.rewrite().parameters()
+    }
+
+    fn check(&self) -> Result<(), TaskError> {
+        self.rewrite().check()
+    }
+
+    fn vocab(&self) -> usize {
+        self.rewrite().ids()
+    }
+
+    fn outputs(&self) -> usize {
+        self.rewrite().ids()
+    }
+
+    fn seq_len(&self) -> usize {
+        self.rewrite().seq_len()
+    }
+
+    fn source(&self) -> Option<SourceSizes> {
+        Some(self.rewrite().source())
+    }
+
+    fn prepare(&self) -> Draw {
+        self.rewrite().prepare(<[u32]>::reverse)
+    }
+
+    fn explain(&self, sample: &Sample) -> String {
+        self.rewrite().explain(sample)
+    }
+}

@@ -1,0 +1,89 @@
+//! The encoder beside a decoder: it reads the source both ways and gives the decoder's cross-attention what to read.
+
+use burn::module::Module;
+use burn::nn::{Embedding, LayerNorm};
+use burn::tensor::Tensor;
+
+use crate::block::{Block, Memory, normed};
+use crate::config::{ModelConfig, Norm, Positions, SourceDims};
+use crate::decoder::{Call, CallError, Source, embed};
+use crate::dropout::Place;
+use crate::mask::Mask;
+use crate::weights::Weights;
+
+/// Token and position embedding of the source, blocks without a causal mask, final norm.
+///
+/// | parameter | shape |
+/// |---|---|
+/// | `token.weight` | `[source's V, D]` |
+/// | `position.weight` | `[Ls, D]`, with learned positions |
+/// | `blocks.i` | see [`Block`] |
+/// | `norm.gamma`, `norm.beta` | `[D]`, where there are norms |
+#[derive(Module, Debug)]
+pub struct Encoder {
+    token: Embedding,
+    position: Option<Embedding>,
+    blocks: Vec<Block>,
+    norm: Option<LayerNorm>,
+    sinusoidal: bool,
+    embedding_dropout: f64,
+}
+
+impl Encoder {
+    /// An encoder for `config` and the task's `source`, with initial weights under `path`.
+    pub fn new(config: &ModelConfig, source: SourceDims, path: &str, weights: &Weights) -> Self {
+        let d = config.d_model;
+        let position = || weights.embedding(&format!("{path}.position"), source.length, d);
+        let block = |i: usize| Block::new(config, &format!("{path}.blocks.{i}"), false, weights);
+        Self {
+            token: weights.embedding(&format!("{path}.token"), source.vocab, d),
+            position: (config.positions == Positions::Learned).then(position),
+            blocks: (0..config.layers).map(block).collect(),
+            norm: (config.norm == Norm::Pre).then(|| weights.norm(d)),
+            sinusoidal: config.positions == Positions::Sinusoidal,
+            embedding_dropout: config.embedding_dropout,
+        }
+    }
+
+    /// What the decoder's `batch` samples read, and the maps `[B, H, Ls, Ls]` of each layer where asked for. Takes dropout
+    /// and maps from `call`.
+    ///
+    /// # Errors
+    /// Another number of sources than samples, more tokens than learned positions, a padding that isn't `[B, Ls]`.
+    pub(crate) fn forward(
+        &self,
+        source: Source,
+        batch: usize,
+        call: &Call,
+    ) -> Result<(Memory, Vec<Tensor<4>>), CallError> {
+        let [sources, length] = source.tokens.dims();
+        if sources != batch {
+            return Err(CallError::SourceBatch { sources, batch });
+        }
+        if let Some(position) = &self.position {
+            let [most, _] = position.weight.dims();
+            if length > most {
+                return Err(CallError::SourceTooLong { length, most });
+            }
+        }
+        // [B, 1, 1, Ls] says the same to every query, the encoder's and the decoder's.
+        let mask = Mask::padding(batch, length, source.padding.to_vec())?;
+        let mask = mask.prepare([batch, 1, length, length], &source.tokens.device())?;
+        let mask = mask.is_needed().then_some(mask);
+
+        let mut x = embed(&self.token, &self.position, self.sinusoidal, source.tokens.clone()); // [B, Ls, D]
+        // Layers are counted on from the decoder's, of which there are as many, so that no dropout is drawn twice.
+        let first = self.blocks.len();
+        if let Some(dropout) = call.dropout {
+            x = dropout.at(first, Place::Embedding, self.embedding_dropout).apply(x);
+        }
+        let call = Call { gates: None, ..*call };
+        let mut maps = Vec::new();
+        for (layer, block) in self.blocks.iter().enumerate() {
+            let output = block.forward(x, mask.as_ref(), None, first + layer, &call);
+            x = output.x;
+            maps.extend(output.maps);
+        }
+        Ok((Memory { output: normed(&self.norm, x), mask }, maps))
+    }
+}

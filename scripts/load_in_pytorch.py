@@ -92,7 +92,11 @@ class Decoder:
 
 
 def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     with safe_open(sys.argv[1], framework="pt") as file:
+        if "config" not in (file.metadata() or {}):
+            sys.exit(f"{sys.argv[1]} is no export: `trainer export RUN` makes one")
         config = tomllib.loads(file.metadata()["config"])
         weights = {name: file.get_tensor(name) for name in file.keys()}
     tokens, expected = weights.pop("example.tokens").long(), weights.pop("example.logits")

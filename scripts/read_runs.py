@@ -28,6 +28,8 @@ def read_runs(experiment: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     experiment = Path(sys.argv[1])
     runs, metrics = read_runs(experiment)
 

@@ -33,6 +33,8 @@ pub struct Checkpoint {
     pub validation: Option<Score>,
     /// The best step so far, this one included.
     pub best: Option<Best>,
+    /// BLAKE3 of `metrics.jsonl` as it was then, 64 hex digits: a run goes on only where nothing of it is lost.
+    pub metrics: Option<String>,
     /// Weights by parameter path.
     pub model: Tensors,
     /// The optimiser's state by parameter path and name.
@@ -46,6 +48,8 @@ struct Index {
     step: u64,
     validation: Option<Score>,
     best: Option<Best>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    metrics: Option<String>,
     files: BTreeMap<String, Stamp>,
 }
 
@@ -131,12 +135,12 @@ impl Checkpoints {
             files::write_synced(&path, &bytes)?;
             stamps.insert(name.to_string(), Stamp::of(&bytes));
         }
-        let Checkpoint { step, validation, best, .. } = *checkpoint;
+        let Checkpoint { step, validation, best, ref metrics, .. } = *checkpoint;
         let path = temporary.join(INDEX);
         if !go_on(&path) {
             return Ok(());
         }
-        files::write_json(&path, &Index { step, validation, best, files: stamps })?;
+        files::write_json(&path, &Index { step, validation, best, metrics: metrics.clone(), files: stamps })?;
         if !go_on(&place) {
             return Ok(());
         }
@@ -155,7 +159,7 @@ impl Checkpoints {
     /// Where it is absent, incomplete or damaged.
     pub fn load(&self, step: u64) -> Result<Checkpoint, RunError> {
         let folder = self.path(step);
-        let Index { step: found, validation, best, files: stamps } = files::read_json(&folder.join(INDEX))?;
+        let Index { step: found, validation, best, metrics, files: stamps } = files::read_json(&folder.join(INDEX))?;
         if found != step {
             return Err(RunError::OtherStep { path: folder, expected: step, found });
         }
@@ -176,7 +180,7 @@ impl Checkpoints {
             }
             tensors::from_bytes(&content, &path)
         };
-        Ok(Checkpoint { step, validation, best, model: load(MODEL)?, optimiser: load(OPTIMISER)? })
+        Ok(Checkpoint { step, validation, best, metrics, model: load(MODEL)?, optimiser: load(OPTIMISER)? })
     }
 
     /// The newest complete checkpoint; `None` where there is none at all.

@@ -215,6 +215,18 @@ impl RunDirectory {
         }
     }
 
+    /// BLAKE3 of `metrics.jsonl` as it is on disk, 64 hex digits.
+    ///
+    /// # Errors
+    /// Where there is no such file.
+    pub fn metrics_hash(&self) -> Result<String, RunError> {
+        let path = self.metrics_path();
+        let mut hasher = blake3::Hasher::new();
+        let file = File::open(&path).map_err(RunError::io("read", &path))?;
+        hasher.update_reader(file).map_err(RunError::io("read", &path))?;
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+
     fn exists(&self, name: &str) -> Result<bool, RunError> {
         let path = self.path.join(name);
         match fs::metadata(&path) {

@@ -56,11 +56,16 @@ impl<'a> Arm<'a> {
         samples * (task.seq_len() + task.source().map_or(0, |source| source.len)) as u64
     }
 
+    /// Samples of a full step: a fixed set smaller than the batch gives no more than it has.
+    fn samples_of_a_full_step(&self) -> u64 {
+        self.samples_per_step().min(self.config.task.sets.train_examples.unwrap_or(u64::MAX))
+    }
+
     /// Scored positions of a full step: the average over the first training samples, rounded.
     pub fn scored_per_step(&self) -> u64 {
         let generator = Generator::new(&self.config.task.task, Split::Train, Split::Train.data_seed(self.config.seed));
         let scored = generator.batch(&(0..FIRST_SAMPLES).collect::<Vec<_>>()).scored() as u64;
-        (scored * self.samples_per_step() + FIRST_SAMPLES / 2) / FIRST_SAMPLES
+        (scored * self.samples_of_a_full_step() + FIRST_SAMPLES / 2) / FIRST_SAMPLES
     }
 
     /// Trainable parameters by part.
@@ -70,7 +75,7 @@ impl<'a> Arm<'a> {
 
     /// FLOPs of one optimiser step by part.
     pub fn flops_per_step(&self) -> cost::Parts {
-        cost::step_flops(&self.config.model, self.dims(), self.samples_per_step(), self.scored_per_step())
+        cost::step_flops(&self.config.model, self.dims(), self.samples_of_a_full_step(), self.scored_per_step())
     }
 
     /// BLAKE3 over the task, the seed, the first training samples and the whole validation and test sets.
@@ -98,6 +103,17 @@ mod tests {
         assert_eq!(samples, [0, 4, 8, 10, 14]);
         let source = config("[task]\nkind = \"sort\"\n[model]\narchitecture = \"encoder_decoder\"\n");
         assert_eq!(Arm::new(&source).tokens_after(2), 2 * 64 * (13 + 12));
+    }
+
+    /// A fixed set smaller than the batch is all that a step can hold.
+    #[test]
+    fn flops_follow_the_samples_that_are_there() {
+        let with = |batch: u64| {
+            let text = format!("[task]\nkind = \"registers\"\ntrain_examples = 4\n[train]\nbatch_size = {batch}\n");
+            Arm::new(&config(&text)).flops_per_step()
+        };
+        assert_eq!(with(64), with(4));
+        assert_ne!(with(4), with(2));
     }
 
     /// Arms that differ in `heads` alone cost the same.

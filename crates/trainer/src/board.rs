@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use runs::{Status, Summary};
+
 use crate::progress::{duration, rate};
 use crate::workers::{Board, Job, Outcome, Report};
 
@@ -125,8 +127,10 @@ impl Board for Table {
         let ended = self.jobs.iter().filter(|row| row.ended).count();
         let place = format!("[{ended}/{}]", self.jobs.len());
         let line = match outcome {
-            Outcome::Done if reused => format!("{place} {} was done before", self.jobs[job].label),
-            Outcome::Done => format!("{place} {}  {}", self.describe(job), self.whole()),
+            Outcome::Done(summary) => {
+                let when = if reused { "done before".to_string() } else { self.whole() };
+                format!("{place} {:16} {}  {when}", self.jobs[job].label, end_of(summary))
+            }
             Outcome::Interrupted => format!("{place} {} stopped and saved", self.describe(job)),
             Outcome::Failed(words) => format!("{place} {} FAILED: {words}", self.jobs[job].label),
         };
@@ -138,6 +142,17 @@ impl Board for Table {
                 live.whole.finish_and_clear();
             }
         }
+    }
+}
+
+/// How a run ended, as its summary tells.
+fn end_of(summary: &Summary) -> String {
+    match (summary.status, summary.test) {
+        (Status::Diverged { step }, _) => format!("DIVERGED at step {step}, counts as a failure"),
+        (Status::Finished, Some(test)) => {
+            format!("{} steps  test accuracy {:.3}, loss {:.4}", summary.steps, test.accuracy, test.loss)
+        }
+        (Status::Finished, None) => format!("{} steps", summary.steps),
     }
 }
 

@@ -14,7 +14,7 @@ use runs::Backend;
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "Examples:\n  \
-        trainer --config configs/h8.toml                    train 8 heads, about a minute\n  \
+        trainer --config configs/h8.toml                    train 8 heads, half a minute\n  \
         trainer --config configs/h8.toml --set model.heads=2 --seed 1\n  \
         trainer --config configs/h8.toml --dry-run          what it would cost\n  \
         trainer tasks registers --show 3                    look at samples"

@@ -4,6 +4,7 @@
 //! many steps, and a run that it resumes does not end with the same bytes. What burn-train is good at is used: its
 //! interrupter here, its metrics and live terminal renderer in [`crate::dashboard`].
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use burn::module::Module;
@@ -39,6 +40,12 @@ pub enum TrainError {
     /// The run directory can't be read or written.
     #[error(transparent)]
     Files(#[from] RunError),
+    /// Something of the log is lost, or was edited.
+    #[error(
+        "{} no longer holds what was logged up to step {step}, where the run would go on: it was edited or damaged; train again with --force",
+        path.display()
+    )]
+    MetricsChanged { path: PathBuf, step: u64 },
     /// A set in which no position is scored says nothing about a model.
     #[error("no position of the {split} set is scored: with these task parameters there is nothing to measure")]
     NothingScored { split: Split },
@@ -92,7 +99,11 @@ pub fn train(
     let first_step = latest.as_ref().map_or(0, |checkpoint| checkpoint.step);
     let mut score = latest.as_ref().and_then(|checkpoint| checkpoint.validation);
     let mut best = latest.as_ref().and_then(|checkpoint| checkpoint.best);
+    let metrics_then = latest.as_ref().and_then(|checkpoint| checkpoint.metrics.clone());
     let mut log = Logs::open(directory, latest.map(|checkpoint| checkpoint.step), arm.tokens_after(first_step))?;
+    if metrics_then.is_some_and(|then| directory.metrics_hash().is_ok_and(|now| now != then)) {
+        return Err(TrainError::MetricsChanged { path: directory.metrics_path(), step: first_step });
+    }
 
     // ---- Data ---------------------------------------------------------------------------------------------------------
     let generator = Generator::new(task, Split::Train, Split::Train.data_seed(config.seed));
@@ -224,7 +235,8 @@ fn save(
     log.sync()?;
     let (model, optimiser) = (tensors::to_host(model), optimiser.to_host());
     let checkpoints = directory.checkpoints();
-    checkpoints.save(&Checkpoint { step, validation, best, model, optimiser })?;
+    let metrics = Some(directory.metrics_hash()?);
+    checkpoints.save(&Checkpoint { step, validation, best, metrics, model, optimiser })?;
     let kept: Vec<u64> = best.map(|best| best.step).into_iter().chain([step]).collect();
     Ok(checkpoints.keep_only(&kept)?)
 }

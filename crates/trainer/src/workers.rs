@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use burn::train::Interrupter;
-use runs::{Config, RunDirectory, RunError, State};
+use runs::{Config, RunDirectory, RunError, State, Summary};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -30,10 +30,10 @@ pub struct Job {
 }
 
 /// How a job ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// Its summary is there, from now or from before.
-    Done,
+    Done(Summary),
     /// Stopped before its end, to be gone on with.
     Interrupted,
     /// Its process ended without a summary: what it said last.
@@ -86,9 +86,9 @@ pub fn run(
     let mut outcomes = vec![Outcome::Interrupted; jobs.len()];
     let mut waiting = VecDeque::new();
     for (index, job) in jobs.iter().enumerate() {
-        if matches!(job.directory.state()?, State::Finished(_)) {
-            outcomes[index] = Outcome::Done;
-            board.ended(index, &Outcome::Done, true);
+        if let State::Finished(summary) = job.directory.state()? {
+            outcomes[index] = Outcome::Done(summary);
+            board.ended(index, &outcomes[index], true);
         } else {
             waiting.push_back(index);
         }
@@ -115,7 +115,7 @@ pub fn run(
             let index = worker.index;
             let last_words = worker.last_words();
             let outcome = match jobs[index].directory.state()? {
-                State::Finished(_) => Outcome::Done,
+                State::Finished(summary) => Outcome::Done(summary),
                 _ if interrupter.should_stop() => Outcome::Interrupted,
                 _ => Outcome::Failed(last_words),
             };

@@ -29,10 +29,11 @@ pub fn run(config: &Config, directory: &RunDirectory, device: &Device, threads: 
     const STEPS: u64 = 3;
     let mut trial = config.clone();
     trial.train.steps = STEPS + 1;
+    trial.train.accumulate = 1; // a step of many micro-batches could take hours
     trial.train.eval_every = trial.train.steps;
     trial.task.sets.validation_examples = config.task.sets.validation_examples.min(config.train.eval_batch as u64);
     trial.task.sets.test_examples = 1;
-    let step_seconds = time_a_step(&trial, device)?;
+    let step_seconds = time_a_step(&trial, device)? * config.train.accumulate as f64;
     let model = arm.model(device).map_err(Failure::usage)?.valid();
     let examples = config.task.sets.validation_examples.min(config.train.eval_batch as u64);
     let set = FixedSet::new(&config.task.task, Split::Validation, examples, config.train.eval_batch as u64);

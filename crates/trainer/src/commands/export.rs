@@ -34,6 +34,14 @@ pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
         return Err(Failure::failed(format!("{} holds no checkpoint yet", arguments.run.display())));
     };
     let path = arguments.output.clone().unwrap_or_else(|| default_output(arguments, checkpoint.step));
+    if path.extension().is_none_or(|extension| extension != "safetensors")
+        || path.starts_with(arguments.run.join("checkpoints"))
+    {
+        return Err(Failure::usage(format!(
+            "{}: an export is a file whose name ends with .safetensors, outside the run's checkpoints",
+            path.display()
+        )));
+    }
     let device = crate::backend::open(runs::Backend::Flex).map_err(Failure::failed)?;
     let model = Decoder::new(&config.model, config.dims(), config.seed, &device).map_err(Failure::usage)?;
     let model = tensors::from_host(model, &checkpoint.model).map_err(Failure::failed)?;

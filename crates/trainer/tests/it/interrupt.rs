@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
+use burn::train::Interrupter;
 use runs::RunDirectory;
-use trainer::train::Ending;
+use trainer::observer::Silent;
+use trainer::train::{Ending, train};
 
 use crate::support::*;
 
@@ -134,6 +136,31 @@ fn lightning_13163_resume_logs_no_step_twice() {
     assert_eq!(seen.len(), lines);
     let timings: Vec<u64> = runs::read_timings(&run.timing_path()).unwrap().iter().map(|line| line.step).collect();
     assert_eq!(timings, [20, 40, 60, 80, 100, 120]);
+}
+
+/// A log that lost or changed a line since the checkpoint is noticed, never gone on with.
+#[test]
+fn a_damaged_log_is_noticed_on_resume() {
+    let config = small(&[]);
+    for damage in [
+        |_: Vec<&str>| String::new(),
+        |lines: Vec<&str>| lines[..30].join("\n") + "\n",
+        |mut lines: Vec<&str>| {
+            lines.remove(7);
+            lines.join("\n") + "\n"
+        },
+        |lines: Vec<&str>| lines.join("\n").replacen("\"tokens\":96", "\"tokens\":97", 1) + "\n",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, _) = train_until(&config, folder.path(), 50);
+        let text = fs::read_to_string(run.metrics_path()).unwrap();
+        let damaged = damage(text.lines().collect());
+        assert_ne!(damaged, text);
+        fs::write(run.metrics_path(), damaged).unwrap();
+        let device = trainer::backend::open(config.backend).unwrap();
+        let error = train(&config, &run, &device, &mut Silent, &Interrupter::new()).unwrap_err().to_string();
+        assert!(error.contains("metrics.jsonl") && error.contains("step 50") && error.contains("--force"), "{error}");
+    }
 }
 
 /// transformers#27820: the newest checkpoint is incomplete, so the one before it is used.

@@ -2,7 +2,8 @@
 //!
 //! `results.json` holds [`Results`] and is the same, byte for byte, for the same runs, however many of them ran at once;
 //! wall-clock figures are in `timings.json` ([`Timings`]). The same numbers are in `runs.csv` (one line a run) and
-//! `curves.csv` (one line an arm, split and step), and drawn in `figures/`, each as SVG and PNG.
+//! `curves.csv` (one line an arm, split and step), drawn in `figures/`, each as SVG and PNG, and told in `report.html`
+//! ([`crate::page`]).
 //!
 //! No number in these files is NaN or infinite. Accuracies are shares (0 to 1) of scored positions, losses are mean
 //! cross-entropies in nats, steps are optimiser steps.
@@ -10,6 +11,7 @@
 mod arms;
 mod collect;
 mod curves;
+mod each;
 mod tables;
 mod timings;
 mod tuning;
@@ -34,10 +36,13 @@ use crate::{
     figures,
     interval::{PairedInterval, WilsonInterval},
     outcome::StepsToThreshold,
+    page,
 };
 
 pub use arms::Stability;
 pub use curves::{Band, Curve, CurvePoint};
+pub use each::{Context, Machine, RunCurve, RunCurves, SourceFile, TaskFacts};
+pub(crate) use each::{machines, run_curves};
 pub use timings::{ArmTiming, RunTiming, Timings};
 pub use tuning::{ArmTuning, RateResult, TuningTable};
 pub use verdicts::{Repetition, Repetitions};
@@ -203,6 +208,8 @@ pub struct Report {
     pub results: Results,
     /// How long it took.
     pub timings: Timings,
+    /// What the page shows beside the two.
+    pub context: Context,
 }
 
 impl Report {
@@ -215,6 +222,7 @@ impl Report {
     /// named in [`Results::problems`].
     pub fn read(experiment: &Experiment, folder: &Path, mixed_ok: bool) -> Result<Self, ResultsError> {
         let tuning = TuningTable::read(experiment, folder);
+        let loaded = experiment;
         let experiment = match &tuning {
             Some(table) => &experiment.tuned(&table.chosen()),
             None => experiment,
@@ -245,7 +253,8 @@ impl Report {
             ledger,
             problems: collect::problems(&records),
         };
-        Ok(Self { results, timings: timings::timings(experiment, &records) })
+        let (timings, context) = (timings::timings(experiment, &records), each::context(loaded, &records));
+        Ok(Self { results, timings, context })
     }
 
     /// Writes every file of the result into the experiment's folder and returns their paths.
@@ -271,6 +280,7 @@ impl Report {
             let png = figures::png(&figure.svg).map_err(|message| ResultsError::Figure { path, message })?;
             put(&format!("{name}.png"), &png)?;
         }
+        put("report.html", page::of_experiment(self).as_bytes())?;
         Ok(written)
     }
 }

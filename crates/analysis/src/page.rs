@@ -14,25 +14,26 @@ use serde::Serialize;
 
 use crate::{
     figures::{colours, escaped},
+    heads::ExperimentHeads,
     results::{Context, Report, Results, Timings},
 };
 
 pub use run::{RunReport, RunReportError};
 
+/// The page's name in its folder.
+pub const FILE: &str = "report.html";
+
 const SKELETON: &str = include_str!("page/page.html");
 const GLOSSARY: &str = include_str!("page/glossary.html");
 
-const STYLES: [&str; 3] = [
-    include_str!("page/vendor/uPlot.min.css"),
-    include_str!("page/style.css"),
-    include_str!("page/parts.css"),
-];
+const STYLES: [&str; 3] =
+    [include_str!("page/vendor/uPlot.min.css"), include_str!("page/style.css"), include_str!("page/parts.css")];
 
 /// Runs before anything is painted.
 const THEME: &str = include_str!("page/theme.js");
 
 /// In the order in which they need each other; `main.js` starts them.
-const SCRIPTS: [&str; 16] = [
+const SCRIPTS: [&str; 17] = [
     include_str!("page/vendor/uPlot.iife.min.js"),
     include_str!("page/dom.js"),
     include_str!("page/save.js"),
@@ -42,6 +43,7 @@ const SCRIPTS: [&str; 16] = [
     include_str!("page/plots.js"),
     include_str!("page/curves.js"),
     include_str!("page/differences.js"),
+    include_str!("page/grid.js"),
     include_str!("page/ledger.js"),
     include_str!("page/maps.js"),
     include_str!("page/explorer.js"),
@@ -65,6 +67,8 @@ struct Data<'a> {
     run: Option<&'a RunReport>,
     context: &'a Context,
     arms: Vec<ArmStyle<'a>>,
+    /// What the heads do, where that was analysed; a single run stands in it as an experiment of one arm.
+    heads: Option<&'a ExperimentHeads>,
 }
 
 /// How an arm is drawn.
@@ -78,7 +82,7 @@ struct ArmStyle<'a> {
 }
 
 /// The page of an experiment.
-pub fn of_experiment(report: &Report) -> String {
+pub fn of_experiment(report: &Report, heads: Option<&ExperimentHeads>) -> String {
     let Report { results, timings, context } = report;
     let styles = results.arms.iter().zip(colours::of_arms(results));
     let data = Data {
@@ -87,7 +91,10 @@ pub fn of_experiment(report: &Report) -> String {
         timings: Some(timings),
         run: None,
         context,
-        arms: styles.map(|(arm, (colour, dash))| ArmStyle { name: &arm.name, label: &arm.label, colour, dash }).collect(),
+        arms: styles
+            .map(|(arm, (colour, dash))| ArmStyle { name: &arm.name, label: &arm.label, colour, dash })
+            .collect(),
+        heads,
     };
     let lead = results.about.question.clone().unwrap_or_default();
     // Where the sentences are one of each repetition, the page counts them.
@@ -96,11 +103,11 @@ pub fn of_experiment(report: &Report) -> String {
 }
 
 /// The page of a single run.
-pub fn of_run(report: &RunReport) -> String {
+pub fn of_run(report: &RunReport, heads: Option<&ExperimentHeads>) -> String {
     let (colour, dash) = colours::FIRST;
     let arms = vec![ArmStyle { name: &report.arm, label: &report.label, colour, dash }];
-    let data =
-        Data { title: &report.name, results: None, timings: None, run: Some(report), context: &report.context, arms };
+    let context = &report.context;
+    let data = Data { title: &report.name, results: None, timings: None, run: Some(report), context, arms, heads };
     html(&data, &report.lead(), &[])
 }
 

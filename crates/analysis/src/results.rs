@@ -36,7 +36,7 @@ use crate::{
     figures,
     interval::{PairedInterval, WilsonInterval},
     outcome::StepsToThreshold,
-    page,
+    page::{self, RunReport},
 };
 
 pub use arms::Stability;
@@ -280,7 +280,7 @@ impl Report {
             let png = figures::png(&figure.svg).map_err(|message| ResultsError::Figure { path, message })?;
             put(&format!("{name}.png"), &png)?;
         }
-        put("report.html", page::of_experiment(self).as_bytes())?;
+        put(page::FILE, page::of_experiment(self, None).as_bytes())?;
         Ok(written)
     }
 }
@@ -294,6 +294,16 @@ pub fn rebuild(folder: &Path, mixed_ok: bool) -> Result<(Report, Vec<PathBuf>), 
     let report = Report::read(&experiment, folder, mixed_ok)?;
     let written = report.write(folder)?;
     Ok((report, written))
+}
+
+/// Writes the page of a single run into its folder and returns its path.
+///
+/// # Errors
+/// Where the disk is full or gone.
+pub fn write_run_page(report: &RunReport, folder: &Path) -> Result<PathBuf, ResultsError> {
+    let path = folder.join(page::FILE);
+    write_whole(&path, page::of_run(report, None).as_bytes())?;
+    Ok(path)
 }
 
 fn json(value: &impl Serialize) -> String {

@@ -101,10 +101,11 @@ impl RunReport {
         let done = summary.as_ref().filter(|_| finished);
         let curves = RunCurves { arm: config.name.clone(), pair: config.seed, curves: run_curves(&metrics, 0) };
         Ok(Self {
-            name: path.canonicalize().unwrap_or_else(|_| path.into()).file_name().map_or_else(
-                || config.name.clone(),
-                |name| name.to_string_lossy().into_owned(),
-            ),
+            name: path
+                .canonicalize()
+                .unwrap_or_else(|_| path.into())
+                .file_name()
+                .map_or_else(|| config.name.clone(), |name| name.to_string_lossy().into_owned()),
             arm: config.name.clone(),
             label: if heads == 1 { "1 head".into() } else { format!("{heads} heads") },
             seed: config.seed,
@@ -130,11 +131,13 @@ impl RunReport {
         })
     }
 
-    /// The page's first sentence.
-    pub(super) fn lead(&self) -> String {
+    /// What the run is, in one sentence.
+    pub fn lead(&self) -> String {
         let Self { label, seed, status, steps, steps_planned, .. } = self;
         let kind = &self.context.task.kind;
-        format!("One run: {label} on {kind}, seed {seed}, {status} ({steps} of {steps_planned} steps). No comparison, so no verdict.")
+        format!(
+            "One run: {label} on {kind}, seed {seed}, {status} ({steps} of {steps_planned} steps). No comparison, so no verdict."
+        )
     }
 }
 

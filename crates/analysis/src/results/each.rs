@@ -120,10 +120,7 @@ pub(crate) fn run_curves(metrics: &[Metric], longest: usize) -> Vec<RunCurve> {
     let last = validation.len().saturating_sub(1);
     let kept: Vec<&[&Metric]> =
         validation.chunks(1).enumerate().filter(|(i, _)| i % every == 0 || *i == last).map(|(_, c)| c).collect();
-    let curves = [
-        curve(Split::Train, &training.chunks(averaged).collect::<Vec<_>>()),
-        curve(Split::Validation, &kept),
-    ];
+    let curves = [curve(Split::Train, &training.chunks(averaged).collect::<Vec<_>>()), curve(Split::Validation, &kept)];
     curves.into_iter().filter(|curve| !curve.step.is_empty()).collect()
 }
 
@@ -172,9 +169,8 @@ mod tests {
             grad_norm: None,
             tokens: 10 * step,
         };
-        let metrics: Vec<Metric> = (1..=1000)
-            .flat_map(|step| [metric(step, Split::Train), metric(step, Split::Validation)])
-            .collect();
+        let metrics: Vec<Metric> =
+            (1..=1000).flat_map(|step| [metric(step, Split::Train), metric(step, Split::Validation)]).collect();
         let curves = run_curves(&metrics, 0);
         assert_eq!(curves.len(), 2);
         // 1000 lines in means of 7; 1000 validations, every fifth and the last.

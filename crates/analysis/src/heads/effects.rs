@@ -1,6 +1,5 @@
 //! What a head is worth: the loss without it, the loss with it alone, the gradient of its gate.
 
-use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use model::loss::cross_entropy;
 use model::{Call, CallError, Decoder};
@@ -135,7 +134,8 @@ pub fn importance(
     let counted = scored_of.iter().filter(|&&scored| scored > 0).count() as f64;
     let of_layer = |gates: &Tensor<2>| {
         let gradient = gates.grad(&gradients).map_or(vec![0.0; b * heads], host); // [B][H]
-        let of_head = |h: usize| gradient.iter().skip(h).step_by(heads).map(|&slope| f64::from(slope).abs()).sum::<f64>();
+        let of_head =
+            |h: usize| gradient.iter().skip(h).step_by(heads).map(|&slope| f64::from(slope).abs()).sum::<f64>();
         (0..heads).map(|h| of_head(h) / counted).collect()
     };
     Ok(gates.iter().map(of_layer).collect())

@@ -118,7 +118,9 @@ mod tests {
         let plan = Plan::new(9, 64, 64 * 704);
         let expected = [true, false, true, false, true, false, true, false, true];
         assert_eq!(plan, Plan { samples: 2, is_shown: expected.to_vec() });
-        for (steps, available, characters) in [(1, 64, 1), (2, 1, 1000), (9, 64, 200_000), (9, 64, 600_000), (9, 64, 300_000)] {
+        for (steps, available, characters) in
+            [(1, 64, 1), (2, 1, 1000), (9, 64, 200_000), (9, 64, 600_000), (9, 64, 300_000)]
+        {
             let Plan { samples, is_shown } = Plan::new(steps, available, characters);
             let shown = is_shown.iter().filter(|&&shown| shown).count();
             assert!(samples * shown * characters <= MOST_CHARACTERS && samples <= available, "{samples} {is_shown:?}");

@@ -21,9 +21,8 @@ impl Readable {
         let mut readable = Vec::with_capacity(batch * queries * keys);
         for b in 0..batch {
             for i in 0..queries {
-                let is_readable = |j: usize| {
-                    !query_padding[b * queries + i] && !key_padding[b * keys + j] && (j <= i || !causal)
-                };
+                let is_readable =
+                    |j: usize| !query_padding[b * queries + i] && !key_padding[b * keys + j] && (j <= i || !causal);
                 readable.extend((0..keys).map(is_readable));
             }
         }

@@ -26,7 +26,9 @@ pub fn confidence(maps: Maps) -> OfHeads {
 
 /// Mean distance `Σ a |i − j|` from the query to what it reads, in positions.
 pub fn distance(maps: Maps) -> OfHeads {
-    mean_of_rows(maps, |_, i, row| row.iter().enumerate().map(|(j, &weight)| f64::from(weight) * i.abs_diff(j) as f64).sum())
+    mean_of_rows(maps, |_, i, row| {
+        row.iter().enumerate().map(|(j, &weight)| f64::from(weight) * i.abs_diff(j) as f64).sum()
+    })
 }
 
 /// Weight on key 0.
@@ -85,9 +87,10 @@ pub(super) fn x_ln_x(x: f64) -> f64 {
 /// The mean of `of_row(b, i, row)` over the rows that count.
 fn mean_of_rows(maps: Maps, of_row: impl Fn(usize, usize, &[f32]) -> f64) -> OfHeads {
     let mean = |h: usize| {
-        let (sum, rows) = maps.readable.rows().fold((0.0, 0usize), |(sum, rows), (b, i)| {
-            (sum + of_row(b, i, maps.row(b, h, i)), rows + 1)
-        });
+        let (sum, rows) = maps
+            .readable
+            .rows()
+            .fold((0.0, 0usize), |(sum, rows), (b, i)| (sum + of_row(b, i, maps.row(b, h, i)), rows + 1));
         (rows > 0).then(|| sum / rows as f64)
     };
     (0..maps.heads).map(mean).collect()

@@ -42,7 +42,8 @@ pub struct DeviceSamples {
 impl DeviceSamples {
     /// The samples on `device`.
     pub fn new(batch: &Batch, device: &Device) -> Self {
-        let two = |tokens: &[i32], length| Tensor::from_data(TensorData::new(tokens.to_vec(), [batch.batch, length]), device);
+        let two =
+            |tokens: &[i32], length| Tensor::from_data(TensorData::new(tokens.to_vec(), [batch.batch, length]), device);
         let one = |numbers: Vec<i32>| Tensor::from_data(TensorData::new(numbers.clone(), [numbers.len()]), device);
         let (positions, targets) = batch.scored_positions();
         let source = batch.source.as_ref().map(|source| (two(&source.tokens, source.len), source.padding.clone()));
@@ -102,8 +103,11 @@ impl Samples {
             let source = self.batch.source.iter().flat_map(|source| {
                 let tokens = &source.tokens[b * source.len..(b + 1) * source.len];
                 let padding = &source.padding[b * source.len..(b + 1) * source.len];
-                let token = |(&id, &padding): (&i32, &bool)| {
-                    ShownToken { id: id as u32, label: id.to_string(), padding, target: None }
+                let token = |(&id, &padding): (&i32, &bool)| ShownToken {
+                    id: id as u32,
+                    label: id.to_string(),
+                    padding,
+                    target: None,
                 };
                 tokens.iter().zip(padding).map(token).take(SHOWN_POSITIONS).collect::<Vec<_>>()
             });
@@ -174,7 +178,8 @@ mod tests {
 
     #[test]
     fn long_sequences_mean_fewer_samples_and_shown_ones_are_cut() {
-        let (config, samples) = samples("[task]\nkind = \"registers\"\nseq_len = 512\n[train]\nbatch_size = 1\neval_batch = 1\n");
+        let (config, samples) =
+            samples("[task]\nkind = \"registers\"\nseq_len = 512\n[train]\nbatch_size = 1\neval_batch = 1\n");
         assert_eq!(samples.batch.batch, 8);
         let shown = samples.shown(&config.task.task, 4);
         assert_eq!((shown.len(), shown[3].tokens.len()), (4, SHOWN_POSITIONS));

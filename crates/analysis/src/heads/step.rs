@@ -147,11 +147,12 @@ fn add_effects(heads: &mut [HeadMeasures], shares: &[f64], effects: &Effects, im
 /// Every number of an analysis.
 fn numbers(analysis: &mut StepAnalysis) -> impl Iterator<Item = &mut f64> {
     let StepAnalysis { step: _, loss, accuracy, attentions } = analysis;
-    let of_attention = |attention: &'_ mut AttentionAnalysis| {
-        let AttentionAnalysis { heads, divergence, place: _, layer: _, maps: _ } = attention;
-        heads.iter_mut().flat_map(of_head).chain(divergence.iter_mut().flatten()).collect::<Vec<_>>()
-    };
     [loss, accuracy].into_iter().chain(attentions.iter_mut().flat_map(of_attention))
+}
+
+fn of_attention(attention: &mut AttentionAnalysis) -> Vec<&mut f64> {
+    let AttentionAnalysis { heads, divergence, place: _, layer: _, maps: _ } = attention;
+    heads.iter_mut().flat_map(of_head).chain(divergence.iter_mut().flatten()).collect()
 }
 
 fn of_head(head: &mut HeadMeasures) -> Vec<&mut f64> {

@@ -34,12 +34,14 @@ use crate::{
     describe::Description,
     error::StatisticsError,
     figures,
+    heads::ExperimentHeads,
     interval::{PairedInterval, WilsonInterval},
     outcome::StepsToThreshold,
-    page::{self, RunReport},
+    page,
 };
 
 pub use arms::Stability;
+pub(crate) use collect::{Record, records};
 pub use curves::{Band, Curve, CurvePoint};
 pub use each::{Context, Machine, RunCurve, RunCurves, SourceFile, TaskFacts};
 pub(crate) use each::{machines, run_curves};
@@ -257,11 +259,12 @@ impl Report {
         Ok(Self { results, timings, context })
     }
 
-    /// Writes every file of the result into the experiment's folder and returns their paths.
+    /// Writes every file of the result into the experiment's folder and returns their paths. `heads`, where they were
+    /// analysed, are shown on the page.
     ///
     /// # Errors
     /// Where the disk is full or gone.
-    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+    pub fn write(&self, folder: &Path, heads: Option<&ExperimentHeads>) -> Result<Vec<PathBuf>, ResultsError> {
         let mut written = vec![];
         let mut put = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
@@ -280,30 +283,21 @@ impl Report {
             let png = figures::png(&figure.svg).map_err(|message| ResultsError::Figure { path, message })?;
             put(&format!("{name}.png"), &png)?;
         }
-        put(page::FILE, page::of_experiment(self, None).as_bytes())?;
+        put(page::FILE, page::of_experiment(self, heads).as_bytes())?;
         Ok(written)
     }
 }
 
-/// Reads an experiment's folder, its `experiment.toml` included, and writes all result files anew.
+/// Reads an experiment's folder, its `experiment.toml` included, and writes all result files anew, without an analysis of
+/// the heads, which needs a device (see [`crate::heads::of_experiment`]).
 ///
 /// # Errors
 /// As [`Report::read`] and [`Report::write`], and where `experiment.toml` is missing or refused.
 pub fn rebuild(folder: &Path, mixed_ok: bool) -> Result<(Report, Vec<PathBuf>), ResultsError> {
     let experiment = Experiment::of_folder(folder)?;
     let report = Report::read(&experiment, folder, mixed_ok)?;
-    let written = report.write(folder)?;
+    let written = report.write(folder, None)?;
     Ok((report, written))
-}
-
-/// Writes the page of a single run into its folder and returns its path.
-///
-/// # Errors
-/// Where the disk is full or gone.
-pub fn write_run_page(report: &RunReport, folder: &Path) -> Result<PathBuf, ResultsError> {
-    let path = folder.join(page::FILE);
-    write_whole(&path, page::of_run(report, None).as_bytes())?;
-    Ok(path)
 }
 
 fn json(value: &impl Serialize) -> String {
@@ -314,7 +308,7 @@ fn json(value: &impl Serialize) -> String {
 }
 
 /// Replaces a file: whoever reads it sees the old or the new content.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
     let io = |source| ResultsError::Io { action: "write", path: path.into(), source };
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(io)?;

@@ -35,6 +35,8 @@ pub enum Command {
     Compare(CompareArguments),
     /// Make results, figures and report.html anew from the run directories of an experiment, or the page of one run.
     Report(ReportArguments),
+    /// Show what each attention head of a run does: what it reads, what it is worth, and whether it is dead or a duplicate.
+    Heads(HeadsArguments),
     /// List the tasks, or explain one and show samples of it.
     Tasks(TasksArguments),
     /// Write a run's weights, config and an example into one safetensors file.
@@ -122,7 +124,7 @@ pub struct CompareArguments {
 /// Arguments of `report`.
 #[derive(Args, Clone, Debug)]
 pub struct ReportArguments {
-    /// The folder of an experiment, such as runs/h1-vs-h8, or of a single run.
+    /// The folder of an experiment, such as runs/h1-vs-h8, or of a single run, whose heads are analysed.
     pub folder: PathBuf,
     /// Show report.html in the browser.
     #[arg(long)]
@@ -130,6 +132,19 @@ pub struct ReportArguments {
     /// Take runs of other versions of this program or of other backends too, and say so in the result.
     #[arg(long)]
     pub mixed: bool,
+}
+
+/// Arguments of `heads`.
+#[derive(Args, Clone, Debug)]
+pub struct HeadsArguments {
+    /// The run directory.
+    pub run: PathBuf,
+    /// Print everything as JSON, each snapshot and the maps included: the content of heads.json in the run directory.
+    #[arg(long)]
+    pub json: bool,
+    /// Analyse again although the run directory holds an analysis of these weights.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Arguments of `tasks`.

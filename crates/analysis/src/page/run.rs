@@ -1,12 +1,15 @@
 //! What the page of a single run shows.
 
+use std::path::{Path, PathBuf};
+
 use data::Split;
 use runs::{Config, ConfigError, Manifest, Parts, RunDirectory, RunError, Score, State, Status, read_metrics};
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::{
-    results::{Context, RunCurves, SourceFile, TaskFacts, machines, run_curves},
+    heads::{ArmHeads, ExperimentHeads, HeadAnalysis, RunHeads},
+    results::{Context, ResultsError, RunCurves, SourceFile, TaskFacts, machines, run_curves, write_whole},
     stability::{gradient_tail, spikes},
 };
 
@@ -24,6 +27,8 @@ pub struct RunReport {
     pub status: String,
     /// Whether all steps were done.
     pub finished: bool,
+    /// Whether it ended, well or not.
+    pub done: bool,
     /// Optimiser steps done, and those of the whole run.
     pub steps: u64,
     pub steps_planned: u64,
@@ -111,6 +116,7 @@ impl RunReport {
             seed: config.seed,
             status,
             finished,
+            done: summary.is_some(),
             steps,
             steps_planned: config.train.steps,
             validation: done.and_then(|summary| summary.validation).map(score),
@@ -129,6 +135,32 @@ impl RunReport {
             flops_per_step: manifest.flops_per_step,
             tokens_per_step: manifest.tokens_per_step,
         })
+    }
+
+    /// Writes the page into the run's folder, `heads` shown where they were analysed, and returns its path.
+    ///
+    /// # Errors
+    /// Where the disk is full or gone.
+    pub fn write(&self, folder: &Path, heads: Option<HeadAnalysis>) -> Result<PathBuf, ResultsError> {
+        let heads = heads.map(|analysis| ExperimentHeads {
+            schema_version: analysis.schema_version,
+            name: self.name.clone(),
+            arms: vec![ArmHeads {
+                name: self.arm.clone(),
+                label: self.label.clone(),
+                untrained: None,
+                last: None,
+                runs: vec![RunHeads {
+                    pair: self.seed,
+                    directory: String::new(),
+                    analysis: Some(analysis),
+                    problem: None,
+                }],
+            }],
+        });
+        let path = folder.join(super::FILE);
+        write_whole(&path, super::of_run(self, heads.as_ref()).as_bytes())?;
+        Ok(path)
     }
 
     /// What the run is, in one sentence.

@@ -3,6 +3,7 @@
 mod compare;
 mod dry_run;
 mod export;
+mod heads;
 mod report;
 mod tasks;
 mod train;
@@ -51,6 +52,7 @@ pub fn main() -> ExitCode {
         Some(Command::Tasks(arguments)) => tasks::run(&arguments),
         Some(Command::Compare(arguments)) => compare::run(&arguments),
         Some(Command::Report(arguments)) => report::run(&arguments),
+        Some(Command::Heads(arguments)) => heads::run(&arguments),
         Some(Command::Export(arguments)) => export::run(&arguments),
         Some(Command::Completions { shell }) => {
             let mut script = vec![]; // clap_complete panics where its reader has gone away

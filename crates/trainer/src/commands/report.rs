@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use analysis::page::RunReport;
-use analysis::results::write_run_page;
-use runs::{RunDirectory, experiment};
+use analysis::results::Report;
+use runs::{Experiment, RunDirectory, experiment};
 
-use super::{Failure, Success, print, tell};
+use super::{Failure, Success, heads, print, tell};
 use crate::cli::ReportArguments;
 
 pub fn run(arguments: &ReportArguments) -> Result<Success, Failure> {
@@ -24,18 +24,27 @@ pub fn run(arguments: &ReportArguments) -> Result<Success, Failure> {
     Ok(Success::Done)
 }
 
-/// Writes the results of the experiment in `folder` beside its runs, prints the summary, and returns the page's path.
+/// Writes the results of the experiment in `folder` beside its runs, with what its heads do, prints the summary, and
+/// returns the page's path.
 pub fn show(folder: &Path, mixed: bool) -> Result<PathBuf, Failure> {
-    let (report, _written) = analysis::results::rebuild(folder, mixed).map_err(Failure::failed)?;
+    let experiment = Experiment::of_folder(folder).map_err(Failure::failed)?;
+    let report = Report::read(&experiment, folder, mixed).map_err(Failure::failed)?;
+    let heads = heads::of_experiment(folder)?;
+    report.write(folder, Some(&heads)).map_err(Failure::failed)?;
     print(analysis::terminal::summary(&report.results, folder));
     Ok(folder.join(analysis::page::FILE))
 }
 
-/// The same for a single run, which has a page and no results.
+/// The page of a single run, and what its heads do. A run that is not done has no heads to show yet.
 fn show_run(folder: &Path) -> Result<PathBuf, Failure> {
     let report = RunReport::read(&RunDirectory::at(folder)).map_err(Failure::failed)?;
-    let page = write_run_page(&report, folder).map_err(Failure::failed)?;
-    print(format!("{}\n  {}  curves and what else there is of this run", report.lead(), page.display()));
+    let analysis = if report.done { Some(heads::of_run(folder, false)?) } else { None };
+    let page = report.write(folder, analysis.clone()).map_err(Failure::failed)?;
+    print(report.lead());
+    if let Some(analysis) = analysis {
+        print(format!("\n{}\n", analysis::heads::table(&analysis)));
+    }
+    print(format!("  {}  all of this as a page, to open or to send", page.display()));
     Ok(page)
 }
 

@@ -15,8 +15,12 @@ import pandas as pd
 def read_runs(experiment: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """One row a run (how it ended), and one row a logged step and split (losses in nats, accuracies 0 to 1)."""
     ends, curves = [], []
-    for summary in sorted(experiment.glob("*/summary.json")):  # written last: a run without it is not done
-        run = summary.parent
+    # Runs of an earlier version of the experiment may lie there too: what counts is in results.json.
+    results = json.loads((experiment / "results.json").read_text())
+    for run in sorted(experiment / run["directory"] for arm in results["arms"] for run in arm["runs"]):
+        summary = run / "summary.json"
+        if not summary.exists():  # written last: a run without it is not done
+            continue
         config = tomllib.loads((run / "config.toml").read_text())
         labels = {"arm": config["name"], "seed": config["seed"], "heads": config["model"]["heads"]}
         end = pd.json_normalize(json.loads(summary.read_text())).to_dict("records")[0]

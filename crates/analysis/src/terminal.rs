@@ -16,7 +16,7 @@ const MOST_PROBLEMS: usize = 8;
 
 /// The result as text of some 30 lines, none with a line end of its own at the end. `folder` is where the files are.
 pub fn summary(results: &Results, folder: &Path) -> String {
-    let mut sections = vec![head(results), table(results), curves(results), tuning(results)];
+    let mut sections = vec![head(results), table(results), curves(results), tuning(results), stability(results)];
     sections.push(format!("matching\n{}", indented(&results.ledger.to_string())));
     sections.push(problems(results));
     sections.push(files(folder));
@@ -161,6 +161,22 @@ fn tuning(results: &Results) -> String {
             rate.mean.map_or("-".into(), |mean| format!("{mark}{mean:.4}"))
         }));
         rows.push(row);
+    }
+    aligned(&rows)
+}
+
+/// How steadily the arms trained (see [`crate::stability`]).
+fn stability(results: &Results) -> String {
+    let mut rows =
+        vec![["stability", "runs with spikes", "spikes", "gradient norm p99 / median"].map(String::from).to_vec()];
+    for arm in &results.arms {
+        let found = &arm.stability;
+        rows.push(vec![
+            arm.label.clone(),
+            format!("{} of {}", found.runs_with_spikes, arm.finished + arm.diverged),
+            found.spike_episodes.to_string(),
+            found.gradient_tail.map_or("-".into(), |tail| format!("{tail:.1}")),
+        ]);
     }
     aligned(&rows)
 }

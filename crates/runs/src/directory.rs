@@ -13,6 +13,7 @@ use crate::{
     config::Config,
     error::RunError,
     files, lines,
+    manifest::Manifest,
     metrics::{Metric, MetricsLog, TimingLog},
     snapshots::Snapshots,
     summary::Summary,
@@ -129,6 +130,25 @@ impl RunDirectory {
             Err(error) if files::is_absent(&error) => Ok(State::Started { last_step: None }),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether the files of a finished run are still what it left: its config, a manifest, and every byte of its metrics.
+    ///
+    /// # Errors
+    /// [`RunError::OtherConfig`], [`RunError::MetricsChanged`], and where a file is missing or can't be read.
+    pub fn check_finished(&self, config: &Config, summary: &Summary) -> Result<Manifest, RunError> {
+        let same = Config::load(&self.config_path(), &[]).is_ok_and(|present| present == *config);
+        if !same {
+            return Err(RunError::OtherConfig { path: self.path.clone() });
+        }
+        let changed = match &summary.metrics {
+            Some(then) => self.metrics_hash()? != *then,
+            None => false,
+        };
+        if changed {
+            return Err(RunError::MetricsChanged { path: self.metrics_path() });
+        }
+        Manifest::read(&self.manifest_path())
     }
 
     /// Creates the directory and its parents, takes its lock and writes `config.toml`. A run that was started is left
@@ -279,7 +299,8 @@ mod tests {
     }
 
     fn summary() -> Summary {
-        Summary { status: Status::Finished, steps: 800, tokens: 1, validation: None, test: None, best: None }
+        let best = None;
+        Summary { status: Status::Finished, steps: 800, tokens: 1, validation: None, test: None, best, metrics: None }
     }
 
     fn metric(step: u64) -> Metric {

@@ -28,6 +28,9 @@ pub enum RunError {
     /// The folder belongs to another run.
     #[error("{} holds another config than this run's: it was edited or moved there", path.display())]
     OtherConfig { path: PathBuf },
+    /// A log that is not the one that the run ended with.
+    #[error("{} is not what the run wrote: it was edited or damaged since it ended", path.display())]
+    MetricsChanged { path: PathBuf },
     /// A line that goes back, or that is already there.
     #[error("{}: step {step} ({what}) can't follow step {last}: no step is written twice", path.display())]
     OutOfOrder { path: PathBuf, what: &'static str, step: u64, last: u64 },

@@ -72,6 +72,9 @@ pub struct Summary {
     pub test: Option<Score>,
     /// The step with the smallest validation loss.
     pub best: Option<Best>,
+    /// BLAKE3 of `metrics.jsonl` as it was then, 64 hex digits; runs of early versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<String>,
 }
 
 impl Summary {
@@ -109,6 +112,7 @@ mod tests {
             validation: Some(score),
             test: None,
             best,
+            metrics: None,
         };
         summary.write(&path).unwrap();
         assert_eq!(Summary::read(&path).unwrap(), summary);

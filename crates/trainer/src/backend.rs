@@ -93,7 +93,8 @@ fn processor() -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_string())
 }
 
-/// Sets the number of CPU threads of every backend. Must run before any backend is opened.
+/// Sets the number of CPU threads of every backend, and what graphics drivers want of the environment. Must run before any
+/// backend is opened.
 ///
 /// # Safety
 /// No other thread may be running: the environment is changed.
@@ -102,5 +103,8 @@ pub unsafe fn set_threads(threads: usize) {
     unsafe {
         std::env::set_var("RAYON_NUM_THREADS", threads.to_string());
         std::env::set_var("MATMUL_NUM_THREADS", threads.min(4).to_string()); // matrixmultiply knows 1 to 4
+        if cfg!(target_os = "linux") && std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+            std::env::set_var("XDG_RUNTIME_DIR", std::env::temp_dir()); // Mesa complains where there is none
+        }
     }
 }

@@ -77,10 +77,10 @@ impl Table {
 
     fn describe(&self, job: usize) -> String {
         let Row { label, steps, report, .. } = &self.jobs[job];
+        let loss = if report.loss.is_nan() { "-".to_string() } else { format!("{:.4}", report.loss) };
         format!(
-            "{label:16} step {:>6}/{steps}  loss {:.4}  validation accuracy {:.3}  {}",
+            "{label:16} step {:>6}/{steps}  loss {loss}  validation accuracy {:.3}  {}",
             report.step,
-            report.loss,
             report.accuracy,
             rate(report.tokens_per_second),
         )

@@ -65,9 +65,8 @@ impl Observer for ProgressLine {
         if let Some(bar) = &self.live {
             bar.set_position(stepped.step);
             bar.set_message(format!(
-                "loss {:.4}  accuracy {:.3}  {}  {} left",
-                self.loss,
-                self.accuracy,
+                "{}  {}  {} left",
+                measured(self.loss, self.accuracy),
                 rate(self.meter.tokens_per_second()),
                 duration(self.meter.time_left(self.plan.steps)),
             ));
@@ -81,10 +80,9 @@ impl Observer for ProgressLine {
             format!("step {step:width$}/{}  {:32}{validation}", self.plan.steps, "untrained")
         } else {
             format!(
-                "step {step:width$}/{}  train loss {:.4} accuracy {:.3}  {validation}  {}  {} left",
+                "step {step:width$}/{}  train {}  {validation}  {}  {} left",
                 self.plan.steps,
-                self.loss,
-                self.accuracy,
+                measured(self.loss, self.accuracy),
                 rate(self.meter.tokens_per_second()),
                 duration(self.meter.time_left(self.plan.steps)),
             )
@@ -97,6 +95,11 @@ impl Observer for ProgressLine {
             bar.finish_and_clear();
         }
     }
+}
+
+/// What a step's batch showed; a batch without a scored position shows nothing.
+pub fn measured(loss: f64, accuracy: f64) -> String {
+    if accuracy.is_nan() { "nothing scored".into() } else { format!("loss {loss:.4} accuracy {accuracy:.3}") }
 }
 
 /// Measures how fast steps go by.
@@ -154,6 +157,8 @@ mod tests {
         let of = |seconds| duration(Some(Duration::from_secs(seconds)));
         assert_eq!([of(5), of(65), of(7384)], ["0:05", "1:05", "2:03:04"]);
         assert_eq!(duration(None), "?");
+        assert_eq!(measured(f64::NAN, f64::NAN), "nothing scored");
+        assert_eq!(measured(f64::INFINITY, 0.25), "loss inf accuracy 0.250", "a run that diverges is seen");
         assert_eq!([rate(12.4), rate(35_120.0), rate(2.5e6)], ["12 tokens/s", "35.1k tokens/s", "2.5M tokens/s"]);
     }
 }

@@ -112,7 +112,11 @@ pub fn train(
     let test = FixedSet::new(task, Split::Test, sets.test_examples, settings.eval_batch as u64);
 
     let passed_over = damaged.iter().map(|(step, error)| format!("checkpoint of step {step} passed over: {error}"));
-    let notes = passed_over.collect();
+    let mut notes: Vec<String> = passed_over.collect();
+    if settings.warmup > settings.steps && settings.steps > 0 {
+        let (warmup, steps) = (settings.warmup, settings.steps);
+        notes.push(format!("the warmup of {warmup} steps is longer than the run of {steps}: lr is never reached"));
+    }
     observer.start(&Plan { title: arm.title(), steps: settings.steps, first_step, notes });
     if is_new {
         let tally = validation.score(&model.valid(), device)?;
@@ -190,7 +194,8 @@ pub fn train(
     };
     log.sync()?;
     let validation = score.filter(|_| !diverged);
-    let summary = Summary { status, steps: step, tokens: arm.tokens_after(step), validation, test, best };
+    let (tokens, metrics) = (arm.tokens_after(step), Some(directory.metrics_hash()?));
+    let summary = Summary { status, steps: step, tokens, validation, test, best, metrics };
     summary.write(&directory.summary_path())?;
     Ok(Ending::Done(summary))
 }

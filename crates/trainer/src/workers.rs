@@ -86,12 +86,15 @@ pub fn run(
     let mut outcomes = vec![Outcome::Interrupted; jobs.len()];
     let mut waiting = VecDeque::new();
     for (index, job) in jobs.iter().enumerate() {
-        if let State::Finished(summary) = job.directory.state()? {
-            outcomes[index] = Outcome::Done(summary);
-            board.ended(index, &outcomes[index], true);
-        } else {
-            waiting.push_back(index);
+        match state(job) {
+            Ok(State::Finished(summary)) => outcomes[index] = Outcome::Done(summary),
+            Ok(_) => {
+                waiting.push_back(index);
+                continue;
+            }
+            Err(error) => outcomes[index] = Outcome::Failed(damaged(job, &error)),
         }
+        board.ended(index, &outcomes[index], true);
     }
     let (sender, receiver) = channel();
     let mut running: Vec<Worker> = Vec::new();
@@ -114,16 +117,30 @@ pub fn run(
         for (worker, _) in ended {
             let index = worker.index;
             let last_words = worker.last_words();
-            let outcome = match jobs[index].directory.state()? {
-                State::Finished(summary) => Outcome::Done(summary),
-                _ if interrupter.should_stop() => Outcome::Interrupted,
-                _ => Outcome::Failed(last_words),
+            let outcome = match state(&jobs[index]) {
+                Ok(State::Finished(summary)) => Outcome::Done(summary),
+                Ok(_) if interrupter.should_stop() => Outcome::Interrupted,
+                Ok(_) => Outcome::Failed(last_words),
+                Err(error) => Outcome::Failed(damaged(&jobs[index], &error)),
             };
             board.ended(index, &outcome, false);
             outcomes[index] = outcome;
         }
     }
     Ok(outcomes)
+}
+
+/// How far a job is; an error also where it is done and its files are no longer what it wrote.
+fn state(job: &Job) -> Result<State, RunError> {
+    let state = job.directory.state()?;
+    if let State::Finished(summary) = &state {
+        job.directory.check_finished(&job.config, summary)?;
+    }
+    Ok(state)
+}
+
+fn damaged(job: &Job, error: &RunError) -> String {
+    format!("{error}; remove {} to have it trained again", job.directory.path().display())
 }
 
 /// Reports that have come, after waiting a moment for the first.

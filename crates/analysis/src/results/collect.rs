@@ -92,7 +92,7 @@ fn ended(plan: &PlannedRun) -> Result<Ended, String> {
         State::Started { last_step: None } => Err("stopped before its first step".into()),
         State::Started { last_step: Some(step) } => Err(format!("stopped after step {step}")),
         State::Finished(summary) => {
-            let manifest = Manifest::read(&directory.manifest_path()).map_err(damaged)?;
+            let manifest = directory.check_finished(&plan.config, &summary).map_err(damaged)?;
             let metrics = read_metrics(&directory.metrics_path()).map_err(damaged)?;
             Ok(Ended { summary, manifest, metrics })
         }

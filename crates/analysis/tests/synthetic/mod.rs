@@ -131,7 +131,8 @@ fn write(run: &PlannedRun, kind: Kind) {
     if let Some(status) = status {
         let finished = (status == Status::Finished).then(|| score(run, at, last));
         let (validation, test) = (finished, finished);
-        let summary = Summary { status, steps: last, tokens: last * 2048, validation, test, best };
+        let metrics = Some(run.directory.metrics_hash().unwrap());
+        let summary = Summary { status, steps: last, tokens: last * 2048, validation, test, best, metrics };
         summary.write(&run.directory.summary_path()).unwrap();
     }
     if matches!(kind, Kind::Damaged) {

@@ -20,6 +20,9 @@ const LONGEST_NAME: usize = 100;
 
 /// The sections of a config.
 pub(crate) const SECTIONS: [&str; 3] = ["task", "model", "train"];
+/// Keys at the top of an experiment file, as far as they tell it from a config.
+const EXPERIMENT_KEYS: [&str; 10] =
+    ["base", "baseline", "regime", "seeds", "repetitions", "about", "metric", "tuning", "arms", "grid"];
 const ROOT_KEYS: [&str; 6] = ["name", "seed", "backend", "task", "model", "train"];
 
 /// Reads and checks everything.
@@ -129,6 +132,9 @@ impl Resolver<'_> {
     }
 
     fn help_for(&self, key: &str, keys: &[&str], section: &str) -> Vec<String> {
+        if section.is_empty() && EXPERIMENT_KEYS.contains(&key) {
+            return vec![format!("`{key}` belongs to an experiment; `trainer compare FILE` runs those")];
+        }
         let full = |section: &str, key: &str| if section.is_empty() { key.into() } else { format!("{section}.{key}") };
         if let Some(near) = nearest(key, keys.iter().copied()) {
             return vec![format!("did you mean `{}`?", full(section, near))];

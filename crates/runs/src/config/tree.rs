@@ -61,7 +61,7 @@ impl Value {
             Self::Integer(_) => "a number that is far too large",
             Self::Float(value) if value.is_nan() => "not a number",
             Self::Float(value) if value.is_infinite() => "infinity",
-            Self::Float(_) => "a number with a decimal point",
+            Self::Float(_) => "a decimal number",
             Self::Boolean(_) => "true or false",
             Self::Date => "a date or time",
             Self::List(_) => "a list",

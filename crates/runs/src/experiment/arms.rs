@@ -186,6 +186,15 @@ pub(super) fn read<'a>(root: &Section<'a>, base: &Base<'a>) -> Result<(Vec<Draft
         }
     }
     label(&mut drafts);
+    for (index, draft) in drafts.iter().enumerate() {
+        if let Some(other) = drafts[..index].iter().find(|other| other.arm.label == draft.arm.label) {
+            let message = format!(
+                "arms `{}` and `{}` are both labelled \"{}\": in results nobody could tell them apart",
+                other.arm.name, draft.arm.name, draft.arm.label
+            );
+            return Err(root.text.impossible_at(draft.span.clone(), "label", message));
+        }
+    }
     Ok((drafts, grid_key))
 }
 

@@ -1,5 +1,7 @@
 //! `trainer compare`: from an experiment file to a verdict.
 
+use std::path::Path;
+
 use analysis::results::TuningTable;
 use burn::tensor::Device;
 use burn::train::Interrupter;
@@ -33,6 +35,9 @@ pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
     }
 
     let folder = experiment.folder(&arguments.out);
+    if let Some(change) = changed_since(&folder, &experiment) {
+        tell(format!("{}: {change}; its results are replaced, its finished runs stay", folder.display()));
+    }
     experiment.save(&folder).map_err(Failure::failed)?;
     let interrupter = interrupt::on_signal().map_err(Failure::failed)?;
     train_all(&experiment.tuning_runs(&arguments.out), arguments, &interrupter)?;
@@ -82,6 +87,22 @@ fn plan(experiment: &Experiment, ledger: &Ledger, arguments: &CompareArguments) 
     lines.extend(about.minutes.map(|minutes| format!("About {minutes} minutes on two cores, by its file")));
     lines.push(format!("\n{ledger}"));
     lines.join("\n")
+}
+
+/// How the experiment in `folder` differs from this one, if there is one: "seeds and arms changed since then".
+fn changed_since(folder: &Path, experiment: &Experiment) -> Option<String> {
+    let earlier = Experiment::of_folder(folder).ok()?;
+    let differing = [
+        ("seeds", earlier.seeds != experiment.seeds),
+        ("arms", earlier.arms != experiment.arms),
+        ("baseline", earlier.baseline != experiment.baseline),
+        ("regime", earlier.regime != experiment.regime),
+        ("metric", earlier.metric != experiment.metric),
+        ("tuning", earlier.tuning != experiment.tuning),
+        ("repetitions", earlier.repetitions != experiment.repetitions),
+    ];
+    let names: Vec<&str> = differing.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
+    (!names.is_empty()).then(|| format!("the experiment there had other {}", names.join(", ")))
 }
 
 fn interrupted() -> Success {

@@ -8,6 +8,12 @@ use crate::cli::TasksArguments;
 
 pub fn run(arguments: &TasksArguments) -> Result<Success, Failure> {
     let Some(kind) = &arguments.task else {
+        if arguments.show > 0 || !arguments.overrides.is_empty() {
+            return Err(Failure::usage(format!(
+                "--show and --set need a task, such as: trainer tasks {} --show 3",
+                Task::kinds().first().copied().unwrap_or_default()
+            )));
+        }
         for kind in Task::kinds() {
             print(heading(kind));
             print("");

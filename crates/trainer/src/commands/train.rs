@@ -8,7 +8,7 @@ use burn::train::Interrupter;
 use data::Split;
 use model::cost;
 use runs::ledger::thousands;
-use runs::{Config, Lock, Manifest, RunDirectory, State, Status, Summary};
+use runs::{Config, Lock, Manifest, RunDirectory, RunError, State, Status, Summary};
 
 use super::{Failure, Success, dry_run, print, tell};
 use crate::arm::Arm;
@@ -36,10 +36,13 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
         return dry_run::run(&config, &directory, &device, threads);
     }
 
-    let state = directory.state().map_err(Failure::failed)?;
-    if let (State::Finished(summary), false) = (&state, arguments.force) {
+    let damaged = |error: RunError| Failure::failed(format!("{error}; --force trains the run again"));
+    if !arguments.force
+        && let State::Finished(summary) = directory.state().map_err(damaged)?
+    {
+        directory.check_finished(&config, &summary).map_err(damaged)?;
         print(format!("{} is done already (--force trains it again).", directory.path().display()));
-        return done(&config, &directory, summary);
+        return done(&config, &directory, &summary);
     }
     let device = backend::open(config.backend).map_err(Failure::usage)?;
     let lock = directory.create(&config).map_err(Failure::failed)?;
@@ -108,7 +111,8 @@ fn prepare(
     if directory.checkpoints().steps().map_err(Failure::failed)?.is_empty() {
         return manifest.write(&path).map_err(Failure::failed);
     }
-    let earlier = Manifest::read(&path).map_err(Failure::failed)?;
+    let begin_anew = |error: RunError| Failure::failed(format!("{error}; begin anew with --force"));
+    let earlier = Manifest::read(&path).map_err(begin_anew)?;
     if earlier.fingerprints != manifest.fingerprints {
         return Err(Failure::failed(format!(
             "{} was begun by a version of this program that makes other data or other initial weights: begin anew with --force",

@@ -11,10 +11,12 @@ fn press(keys: &[&str]) -> (String, Option<i32>) {
     let place = Workplace::new();
     place.file("small.toml", SMALL);
     let run = "--config small.toml --tui --set train.steps=1000000 --set train.eval_every=100";
-    let inner = format!("stty cols 100 rows 40; {} {run}; code=$?; stty -a; exit $code", env!("CARGO_BIN_EXE_trainer"));
+    // Ctrl-C reaches the shell as well, which must live on to tell how the terminal was left; bash does so anyway.
+    let program = env!("CARGO_BIN_EXE_trainer");
+    let inner = format!("trap : INT; stty cols 100 rows 40; {program} {run}; code=$?; stty -a; exit $code");
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--flush", "--command", &inner, "/dev/null"]).current_dir(place.path());
-    script.env("TERM", "xterm-256color").env_remove("RUST_BACKTRACE");
+    script.env("TERM", "xterm-256color").env("SHELL", "/bin/sh").env_remove("RUST_BACKTRACE");
     let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let has_checkpoint = || {

@@ -4,6 +4,7 @@ mod arms;
 mod backends;
 mod bytes;
 mod command_line;
+mod compare;
 mod dashboard;
 mod interrupt;
 mod malformed;

@@ -1,0 +1,241 @@
+//! `trainer compare`, from an experiment file to its result files: whole, in pieces, killed and gone on with.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use analysis::results::{Results, RunStatus};
+use analysis::{Undecided, Verdict};
+use runs::{Experiment, RunDirectory};
+
+use crate::support::*;
+
+/// Six pairs of one head against two, a third of a second a run.
+const HEADS: &str = r#"
+baseline = "h1"
+regime = "split"
+seeds = 6
+why_seeds = "it is a test"
+[metric]
+margin = 0.02
+[base]
+config = "small.toml"
+[grid]
+"model.heads" = [1, 2]
+"#;
+
+fn with(experiment: &str) -> Workplace {
+    let place = Workplace::new();
+    place.file("small.toml", SMALL);
+    place.file("test.toml", experiment);
+    place
+}
+
+fn results(place: &Workplace, out: &str) -> Results {
+    let path = place.path().join(out).join("test/results.json");
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The files that must not depend on how the runs came about, by name.
+fn comparable(place: &Workplace, out: &str) -> BTreeMap<String, Vec<u8>> {
+    let folder = place.path().join(out).join("test");
+    let mut paths: Vec<_> = ["results.json", "runs.csv", "curves.csv"].map(|name| folder.join(name)).into();
+    paths.extend(fs::read_dir(folder.join("figures")).unwrap().map(|entry| entry.unwrap().path()));
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_string();
+    paths.iter().map(|path| (name(path), fs::read(path).unwrap())).collect()
+}
+
+#[track_caller]
+fn assert_alike(place: &Workplace, left: &str, right: &str) {
+    let (left, right) = (comparable(place, left), comparable(place, right));
+    assert!(left.keys().eq(right.keys()), "{:?} {:?}", left.keys(), right.keys());
+    let different: Vec<&String> = left.keys().filter(|name| left[*name] != right[*name]).collect();
+    assert!(different.is_empty(), "these files differ: {different:?}");
+}
+
+#[test]
+fn a_comparison_ends_in_a_verdict_whatever_the_number_of_jobs() {
+    let place = with(HEADS);
+    let ran = place.run("compare test.toml --jobs 2").expect(0);
+    let found = results(&place, "runs");
+    assert!(ran.stdout.contains(&found.sentences[0]), "{ran:?}");
+    for name in ["results.json", "timings.json", "runs.csv", "curves.csv"] {
+        assert!(place.path().join("runs/test").join(name).is_file(), "{name}");
+        assert!(name == "timings.json" || ran.stdout.contains(name), "{ran:?}");
+    }
+    assert_eq!(found.arms.iter().map(|arm| (arm.finished, arm.runs.len())).collect::<Vec<_>>(), [(6, 6), (6, 6)]);
+    assert_eq!(found.problems, []);
+    // The ledger holds real manifests, and they match.
+    let experiment = Experiment::of_folder(&place.path().join("runs/test")).unwrap();
+    assert_eq!(found.ledger.check(experiment.regime), Ok(()));
+    // A verdict's numbers are those of the runs' own summaries.
+    let difference: f64 = found.comparisons[0].pairs.iter().map(|pair| pair.difference).sum::<f64>() / 6.0;
+    let mean = |arm: usize| {
+        let accuracies = found.arms[arm].runs.iter().map(|run| {
+            let run = RunDirectory::at(place.path().join("runs/test").join(&run.directory));
+            runs::Summary::read(&run.summary_path()).unwrap().test.unwrap().accuracy
+        });
+        accuracies.sum::<f64>() / 6.0
+    };
+    assert!((mean(1) - mean(0) - difference).abs() < 1e-12);
+
+    // Again: nothing is trained, and the result is the same; one at a time: the same.
+    let before = comparable(&place, "runs");
+    let again = place.run("compare test.toml").expect(0);
+    assert_eq!(again.stderr.matches("done before").count(), 12, "{again:?}");
+    assert_eq!(again.stdout, ran.stdout);
+    assert_eq!(comparable(&place, "runs"), before);
+    place.run("compare test.toml --jobs 1 --out serial").expect(0);
+    assert_alike(&place, "runs", "serial");
+}
+
+/// Real manifests also match where the width of the MLP pays for more heads, and a dry run says so without training.
+#[test]
+fn equal_parameters_at_a_fixed_width_of_a_head() {
+    let experiment = HEADS
+        .replace("regime = \"split\"", "regime = \"params\"\nmatch_d_ff = true")
+        .replace("config = \"small.toml\"", "config = \"small.toml\"\nmodel.d_head = 8");
+    let place = with(&experiment);
+    let ran = place.run("compare test.toml --dry-run").expect(0);
+    assert!(ran.stderr.contains("regime params"), "{ran:?}");
+    assert!(!place.path().join("runs").exists());
+    place.run("compare test.toml").expect(0);
+    let found = results(&place, "runs");
+    assert_eq!(found.ledger.check(found.regime), Ok(()));
+}
+
+#[test]
+fn arms_that_do_not_match_are_refused_with_the_numbers() {
+    let experiment = HEADS.replace("[grid]\n\"model.heads\" = [1, 2]", "[arms.h1]\n[arms.wide]\nmodel.d_model = 32");
+    let place = with(&experiment);
+    let ran = place.run("compare test.toml").expect(2);
+    for part in ["regime `split`", "model.d_model: 16 in h1, 32 in wide", "parameters"] {
+        assert!(ran.stderr.contains(part), "{part}\n{}", ran.stderr);
+    }
+    assert!(!place.path().join("runs").exists(), "nothing was trained");
+}
+
+/// A learning rate of 10 tears the weights apart: failed runs, not dropped ones, and a comparison that ends well.
+#[test]
+fn an_arm_that_diverges_counts_as_failed() {
+    let experiment = HEADS.replace("regime = \"split\"", "regime = \"free\"").replace(
+        "[grid]\n\"model.heads\" = [1, 2]",
+        "[arms.h1]\n[arms.wild]\ntrain.lr = 1000\ntrain.clip_norm = 0\ntrain.warmup = 0\ntrain.schedule = \"constant\"",
+    );
+    let place = with(&experiment);
+    let ran = place.run("compare test.toml").expect(0);
+    assert!(ran.stderr.contains("DIVERGED at step"), "{ran:?}");
+    let found = results(&place, "runs");
+    let wild = found.arms.iter().find(|arm| arm.name == "wild").unwrap();
+    assert_eq!((wild.finished, wild.diverged, wild.missing), (0, 6, 0));
+    assert!(wild.runs.iter().all(|run| run.status == RunStatus::Diverged));
+    assert_eq!(wild.description.as_ref().unwrap().mean, 0.0, "the worst accuracy there is");
+    assert_eq!(found.comparisons[0].pairs.len(), 6);
+    assert_eq!(found.comparisons[0].verdict, Verdict::Worse);
+    assert!(ran.stdout.contains("0 + 6 diverged") && ran.stdout.contains("diverged (entered as 0): 6 of 6 runs of wild"), "{ran:?}");
+}
+
+#[test]
+fn two_seeds_are_too_few_to_tell() {
+    let place = with(&HEADS.replace("seeds = 6", "seeds = 2"));
+    let ran = place.run("compare test.toml").expect(0);
+    let verdict = &results(&place, "runs").comparisons[0].verdict;
+    assert!(matches!(verdict, Verdict::Undecided { reason: Undecided::TooFewPairs { .. } }), "{verdict:?}");
+    assert!(ran.stdout.contains("undecided"), "{ran:?}");
+}
+
+/// What was edited after a run had ended is not taken for its result; the other runs are.
+#[test]
+fn a_finished_run_that_was_edited_is_named() {
+    let place = with(HEADS);
+    place.run("compare test.toml").expect(0);
+    let folder = place.path().join("runs/test");
+    let directory = &results(&place, "runs").arms[1].runs[3].directory;
+    let run = RunDirectory::at(folder.join(directory));
+    let metrics = fs::read_to_string(run.metrics_path()).unwrap();
+    fs::write(run.metrics_path(), metrics.replacen("\"loss\":", "\"loss\":1", 1)).unwrap();
+
+    let ran = place.run("compare test.toml").expect(1);
+    assert!(ran.stderr.contains(&format!("remove runs/test/{directory} to have it trained again")), "{ran:?}");
+    let ran = place.run("report runs/test").expect(0);
+    assert!(ran.stdout.contains("metrics.jsonl is not what the run wrote"), "{ran:?}");
+    let found = results(&place, "runs");
+    assert_eq!((found.arms[1].finished, found.arms[1].missing), (5, 1));
+
+    fs::remove_dir_all(run.path()).unwrap();
+    place.run("compare test.toml").expect(0);
+    assert_eq!(fs::read_to_string(run.metrics_path()).unwrap(), metrics);
+}
+
+/// More seeds later: the finished runs are reused, and the change is said.
+#[test]
+fn an_experiment_may_grow() {
+    let place = with(&HEADS.replace("seeds = 6", "seeds = 2"));
+    place.run("compare test.toml").expect(0);
+    place.file("test.toml", HEADS);
+    let ran = place.run("compare test.toml").expect(0);
+    assert!(ran.stderr.contains("the experiment there had other seeds"), "{ran:?}");
+    assert_eq!(ran.stderr.matches("done before").count(), 4, "{ran:?}");
+    assert_eq!(results(&place, "runs").comparisons[0].pairs.len(), 6);
+}
+
+/// Killed in the middle - the parent, a worker, both - or interrupted, and called again: the same result files.
+#[cfg(target_os = "linux")]
+#[test]
+fn killed_comparisons_end_alike() {
+    let longer = HEADS.replace("[grid]", "train.steps = 400\ntrain.eval_every = 40\n[grid]");
+    let place = with(&longer);
+    place.run("compare test.toml --jobs 2 --out quiet").expect(0);
+
+    for who in ["parent", "worker", "both", "interrupt"] {
+        let child = place.start(&format!("compare test.toml --jobs 2 --out {who}"));
+        // Some runs are done, others in the middle.
+        let done = |name: &str| {
+            let folder = place.path().join(who).join("test");
+            let runs = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+            runs.filter(|run| run.join(name).exists()).count()
+        };
+        wait_until("some runs", || done("summary.json") >= 2 && done("metrics.jsonl") > done("summary.json"));
+        let workers = workers_of(child.id());
+        match who {
+            "interrupt" => signal(&child, "INT"),
+            "worker" => kill(&workers),
+            "parent" => kill(&[child.id()]),
+            _ => kill(&[vec![child.id()], workers.clone()].concat()),
+        }
+        let ran = finish(child);
+        match who {
+            "interrupt" => drop(ran.expect(130)),
+            // The others are done; the killed ones are named, unless they had just ended by themselves.
+            "worker" => assert!(ran.code == Some(0) || ran.stderr.contains("FAILED"), "{ran:?}"),
+            _ => assert_eq!(ran.code, None, "{ran:?}"),
+        }
+        // Workers whose parent is gone stop by themselves.
+        wait_until("the end of all workers", || workers.iter().all(|&worker| has_ended(worker)));
+        place.run(&format!("compare test.toml --jobs 2 --out {who}")).expect(0);
+        assert_alike(&place, "quiet", who);
+    }
+}
+
+/// Process ids of the children of a process.
+#[cfg(target_os = "linux")]
+fn workers_of(parent: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let children = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    children.flat_map(|list| list.split_whitespace().map(|id| id.parse().unwrap()).collect::<Vec<u32>>()).collect()
+}
+
+#[cfg(target_os = "linux")]
+fn kill(processes: &[u32]) {
+    for process in processes {
+        // One that has ended meanwhile is as good.
+        std::process::Command::new("kill").args(["-KILL", &process.to_string()]).output().unwrap();
+    }
+}
+
+/// Whether a process is gone, or dead and waiting for somebody to ask.
+#[cfg(target_os = "linux")]
+fn has_ended(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.map_or(true, |stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X'])))
+}

@@ -17,7 +17,7 @@ const MEASURES = [
 
 function cardsSection(section) {
   if (!headRuns.length) return false;
-  let run = headRuns.at(-1);
+  let run = headRuns.findLast(({ analysis }) => analysis.shown.length) ?? headRuns.at(-1);
   const deck = el("div");
   const show = () => deck.replaceChildren(...runCards(run));
   const choose = headRuns.length > 1 ? el("div", { class: "controls" }, picker("Run", headRuns.map((each, index) => [String(index), runWords(each)]), String(headRuns.indexOf(run)), (value) => { run = headRuns[Number(value)]; show(); })) : null;
@@ -100,19 +100,18 @@ function acrossTable() {
   const known = (data.heads?.arms ?? []).filter(({ last }) => last);
   if (!known.length || known.every(({ last }) => last.runs < 2)) return null;
   const spread = (value, digits) => (value ? `${fixed(value.mean, digits)} (${fixed(value.minimum, digits)} to ${fixed(value.maximum, digits)})` : "–");
-  const cells = (before, last, digits) => [spread(last, digits), el("span", { class: "before" }, spread(before, digits))];
+  const cell = (before, last, digits) => [spread(last, digits), before ? el("span", { class: "before" }, `untrained ${fixed(before.mean, digits)}`) : ""];
   const rows = [["dead", "dead heads in a run", 1], ["duplicates", "duplicate heads in a run", 1], ["sinks", "sinks in a run", 1], ["entropy", "entropy, mean over heads", 3],
     ["divergence", "divergence between heads, nats", 3], ["previous_token", "previous token, mean over heads", 3], ["induction", "greatest induction score", 3], ["first_position", "position 0, mean over heads", 3]]
     .filter(([field]) => known.some(({ last }) => last[field]))
-    .map(([field, words, digits]) => [words, ...known.flatMap(({ untrained, last }) => cells(untrained?.[field], last[field], digits))]);
+    .map(([field, words, digits]) => [words, ...known.map(({ untrained, last }) => cell(untrained?.[field], last[field], digits))]);
   const registers = Math.max(0, ...known.map(({ last }) => last.best_of_register?.length ?? 0));
   for (let register = 0; register < registers; register++) {
-    rows.push([`register ${register}: weight of the head that reads it most`, ...known.flatMap(({ untrained, last }) => cells(untrained?.best_of_register?.[register], last.best_of_register?.[register], 3))]);
+    rows.push([`register ${register}: weight of the head that reads it most`, ...known.map(({ untrained, last }) => cell(untrained?.best_of_register?.[register], last.best_of_register?.[register], 3))]);
   }
-  const costliest = known.map(({ untrained, last }) => cells(untrained?.removal_by_rank[0], last.removal_by_rank[0], 3)).flat();
-  rows.push(["cost of removing the costliest head, nats", ...costliest]);
+  rows.push(["cost of removing the costliest head, nats", ...known.map(({ untrained, last }) => cell(untrained?.removal_by_rank[0], last.removal_by_rank[0], 3))]);
   return el("div", {}, el("h3", {}, "Across seeds"),
     el("p", { class: "note" }, "Mean over the runs of an arm, and smallest to largest. Head 3 of one seed is not head 3 of another, so nothing is averaged by a head's number."),
-    table("Heads across seeds", ["", ...known.flatMap(({ label }) => [label, "untrained"])], rows),
+    table("Heads across seeds", ["Measure", ...known.map(({ label }) => label)], rows),
     el("h3", {}, "Head by head"));
 }

@@ -85,8 +85,8 @@ function curvesSection(section) {
     slider.setAttribute("aria-valuetext", told);
     const cell = (point) => [point ? fixed(point.mean) : "–", point && point.low !== undefined ? el("span", { class: "before" }, ` ${fixed(point.low)} to ${fixed(point.high)}`) : null];
     const rows = shownArms().map((arm) => el("tr", {}, el("th", { scope: "row" }, swatch(arm), " ", arm.label), splits.map((split) => el("td", {}, cell(nearest(arm, split, at))))));
-    readout.replaceChildren(el("div", { class: "scroll" }, el("table", {},
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, state.quantity), splits.map((split) => el("th", { scope: "col" }, splitWords(split))))), el("tbody", {}, rows))));
+    readout.replaceChildren(el("table", {},
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, state.quantity), splits.map((split) => el("th", { scope: "col" }, splitWords(split))))), el("tbody", {}, rows)));
     for (const plot of plots) plot.setCursor({ left: plot.valToPos(at, "x"), top: 0 }, false);
   }
 

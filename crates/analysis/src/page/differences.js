@@ -36,12 +36,12 @@ function strips(comparisons, width) {
   comparisons.forEach(({ arm, baseline, pairs, interval }, row) => {
     const style = arms.find((each) => each.label === arm.name && each.label !== baseline.name) ?? arms[0];
     const middle = top + row * 96 + 50;
-    parts.push(text(left + 4, middle - 28, `${arm.name} − ${baseline.name}`, { "font-weight": 600 }));
+    parts.push(text(left + 4, middle - 28, `${arm.name} − ${baseline.name}`, { "font-weight": 600, stroke: "var(--ground)", "stroke-width": 4, "paint-order": "stroke" }));
     pairs.forEach((pair, index) => {
       const diverged = pair.arm_diverged || pair.baseline_diverged;
       const dot = svg("circle", {
         class: "seed", cx: x.at(pair.difference), cy: middle - 9 + (index % 3) * 9, r: 5, fill: diverged ? "none" : armColour(style),
-        "fill-opacity": 0.75, stroke: diverged ? armColour(style) : "var(--ground)", "stroke-width": diverged ? 2 : 1,
+        "fill-opacity": 0.85, stroke: diverged ? armColour(style) : "var(--ground)", "stroke-width": diverged ? 2 : 1,
       }, svg("title", {}, `seed ${pair.seed}: ${signed(pair.difference)}`));
       parts.push(dot);
     });

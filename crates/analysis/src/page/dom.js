@@ -85,6 +85,6 @@ function table(caption, head, rows, textColumns = []) {
   const heading = el("tr", {}, head.map((cell, index) => el("th", { scope: "col", class: kind(index) }, cell)));
   const body = rows.map((row) => el("tr", {}, row.map((cell, index) =>
     index === 0 ? el("th", { scope: "row", class: "text" }, cell) : el("td", { class: kind(index) }, cell))));
-  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${caption} (table)` },
     el("table", {}, el("caption", { class: "unseen" }, caption), el("thead", {}, heading), el("tbody", {}, body)));
 }

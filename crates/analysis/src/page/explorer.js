@@ -5,7 +5,8 @@ function explorerSection(section) {
   if (!mapped.length) return false;
   const steps = [...new Set(mapped.flatMap(({ analysis }) => analysis.steps.filter(hasMaps).map(({ step }) => step)))].sort((a, b) => a - b);
   const places = [...new Set(mapped.flatMap(({ analysis }) => analysis.steps[0].attentions.map(({ place }) => place)))];
-  const samples = mapped[0].analysis.shown;
+  const shown = Math.min(...mapped.flatMap(({ analysis }) => analysis.steps.flatMap((step) => step.attentions.flatMap(({ maps }) => maps?.samples ?? []))));
+  const samples = mapped[0].analysis.shown.slice(0, shown);
   const state = { step: steps.length - 1, sample: 0, place: places[0], scaling: "root" };
   const sides = [mapped[0], ...(mapped.length > 1 ? [mapped.at(-1)] : [])].map((run, index) => side(run, index, mapped, state, () => draw()));
 
@@ -33,7 +34,7 @@ function explorerSection(section) {
       places.length > 1 ? radios("place", "Attention", places.map((place) => [place, PLACES[place]]), state.place, (place) => { state.place = place; draw(); }) : null,
       radios("scaling", "Colour", [["root", "square root"], ["linear", "linear"]], state.scaling, (scaling) => { state.scaling = scaling; draw(); }),
       legend),
-    el("div", { class: "panels" }, sides.map(({ node }) => node)));
+    el("div", { class: "sides" }, sides.map(({ node }) => node)));
   section.hidden = false;
   draw();
   document.addEventListener("themechange", draw);
@@ -64,7 +65,7 @@ function side(first, index, mapped, state, redraw) {
     layer = head = 0;
     redraw();
   }) : null;
-  const node = el("div", { class: "side" }, title, choose && el("div", { class: "controls" }, choose), grid, large.node);
+  const node = el("div", { class: "side" }, choose ? el("div", { class: "controls" }, choose) : el("div"), title, grid, large.node);
 
   function draw(step) {
     const at = run.analysis.steps.filter((each) => hasMaps(each) && each.step <= step).at(-1) ?? run.analysis.steps.find(hasMaps);
@@ -112,7 +113,7 @@ function largeMap(index) {
     const keys = attention.place === "decoder" ? sample.tokens : sample.source;
     const name = `${runWords(run)}, layer ${attention.layer}, head ${head}, ${at.step === 0 ? "untrained" : `step ${at.step}`}`;
     shown = { map, queries, keys, scaling: state.scaling, name };
-    if (!cell || cell.query >= map.queries || cell.key >= map.keys) cell = { query: map.queries - 1, key: 0 };
+    if (!cell || cell.query >= map.queries || cell.key >= map.keys) cell = { query: map.queries - 1, key: strongest(map, map.queries - 1) };
     canvas.setAttribute("aria-label", `Attention map of ${name}. The arrow keys move over its cells.`);
     paint();
   }
@@ -175,6 +176,12 @@ function largeMap(index) {
   let width = 0;
   new ResizeObserver(() => { if (canvas.clientWidth !== width) { width = canvas.clientWidth; paint(); } }).observe(canvas);
   return { node: el("figure", { class: "large" }, canvas, readout, saveButtons(`${data.title}-attention-${index + 1}`, () => largeSvg(shown))), draw };
+}
+
+/** The key that a query reads most. */
+function strongest(map, query) {
+  const weights = Array.from({ length: map.keys }, (_, key) => map.weight(query, key) ?? 0);
+  return weights.indexOf(Math.max(...weights));
 }
 
 /** Room for the words of both axes, and the size of a cell. */

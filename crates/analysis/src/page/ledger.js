@@ -20,7 +20,7 @@ function ledgerSection(section) {
   ];
   section.append(
     el("p", { class: "note" }, `Regime ${ledger.regime}: ${allowed[ledger.regime]}.`),
-    table("What the arms share", ["", ...ledger.arms.map(({ label }) => label), ""], rows));
+    table("What the arms share", ["Quantity", ...ledger.arms.map(({ label }) => label), "Match"], rows));
   const pairsOf = (wrong) => (wrong.length === 0 ? `equal in ${plural(ledger.pairs_compared, "pair")}` : `different in ${wrong.length} of ${plural(ledger.pairs_compared, "pair")}: ${wrong.map(({ arm, pair }) => `${arm} ${pair}`).join(", ")}`);
   const facts = [
     ["Data and their order", pairsOf(ledger.other_data)],
@@ -30,9 +30,9 @@ function ledgerSection(section) {
   ];
   const keys = [...new Set(ledger.differences.map(({ key }) => key))];
   for (const key of keys) {
-    const values = ledger.arms.map(({ name, label }) => {
+    const values = ledger.arms.map(({ name }) => {
       const own = ledger.differences.find((each) => each.key === key && each.arm === name);
-      return `${own ? own.value : ledger.differences.find((each) => each.key === key).baseline_value} in ${label}`;
+      return `${own ? own.value : ledger.differences.find((each) => each.key === key).baseline_value} in ${name}`;
     });
     facts.push([key, values.join(", ") + (key === "train.lr" && ledger.tuned ? " (tuned for each arm)" : "")]);
   }

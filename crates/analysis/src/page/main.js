@@ -1,7 +1,10 @@
 // Puts the page together: first what is seen first, the maps after the first paint.
 
-const SECTIONS = [["curves", curvesSection], ["differences", differencesSection], ["lines", gridSection], ["ledger", ledgerSection], ["explorer", explorerSection],
-  ["cards", cardsSection], ["stability", stabilitySection], ["tables", tablesSection], ["repeat", repeatSection]];
+/** Where it goes, what it is called in the list of contents, and what makes it. */
+const SECTIONS = [
+  ["curves", "Curves", curvesSection], ["differences", "Differences", differencesSection], ["lines", "Grid", gridSection], ["ledger", "Matching", ledgerSection],
+  ["explorer", "Attention", explorerSection], ["cards", "Heads", cardsSection], ["stability", "Stability", stabilitySection], ["tables", "Tables", tablesSection], ["repeat", "Repeat", repeatSection],
+];
 
 function start() {
   const button = byId("theme");
@@ -15,18 +18,18 @@ function start() {
   label();
   verdictSection(byId("verdict"));
   const nav = byId("contents");
-  const link = (id) => nav.append(el("a", { href: `#${id}` }, byId(`${id}-title`).textContent));
-  link("verdict");
+  const link = (id, words) => nav.append(el("a", { href: `#${id}` }, words));
+  link("verdict", byId("verdict-title").textContent);
   const rest = [...SECTIONS];
   const next = () => {
     const each = rest.shift();
     if (!each) {
-      link("glossary");
+      link("glossary", "Glossary");
       document.documentElement.dataset.ready = "true";
       return;
     }
-    const [id, build] = each;
-    if (build(byId(id)) !== false) link(id);
+    const [id, words, build] = each;
+    if (build(byId(id)) !== false) link(id, words);
     // One part a turn, so that the page answers while the rest is made.
     setTimeout(next);
   };

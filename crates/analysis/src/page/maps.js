@@ -60,7 +60,7 @@ function rampLegend(scaling) {
     context.fillStyle = `rgb(${colours(x / 127).join(",")})`;
     context.fillRect(x, 0, 1, 1);
   }
-  return el("span", { class: "controls" }, "weight 0", canvas, scaling === "linear" ? "1, middle 0.5" : "1, middle 0.25");
+  return el("span", { class: "legend" }, "weight 0", canvas, scaling === "linear" ? "1, middle 0.5" : "1, middle 0.25");
 }
 
 /** A map as SVG cells, for saving: {x, y} its corner, `cell` its unit. */

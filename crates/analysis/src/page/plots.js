@@ -69,6 +69,8 @@ function drawLevel(plot, level) {
   ctx.moveTo(bbox.left, y);
   ctx.lineTo(bbox.left + bbox.width, y);
   ctx.stroke();
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
   ctx.font = `${11 * devicePixelRatio}px ${colour("sans")}`;
   ctx.fillText(level.words, bbox.left + 6 * devicePixelRatio, y - 5 * devicePixelRatio);
   ctx.restore();

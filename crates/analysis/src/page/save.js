@@ -19,7 +19,7 @@ function download(name, blob) {
 
 const fileName = (name) => name.replace(/[^\w.-]+/g, "-");
 
-const PRESENTED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-size", "font-weight", "text-anchor", "opacity"];
+const PRESENTED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-size", "font-weight", "text-anchor", "paint-order", "opacity"];
 
 /** An SVG of the page as a document of its own: colours of the style sheet become values, the ground is filled. */
 function standalone(drawn) {

@@ -12,14 +12,14 @@ function curvesSection(section) {
   const panels = el("div", { class: "panels" }, splits.map((split, index) =>
     el("div", {}, el("p", { class: "panel-title" }, capital(splitWords(split))), hosts[index])));
   const readout = el("div", { class: "readout", "aria-live": "polite" });
-  const slider = el("input", { type: "range", id: "read-at", oninput: () => read(stops()[Number(slider.value)]) });
+  const slider = el("input", { type: "range", id: "read-at", oninput: () => read(stops[Number(slider.value)]) });
   const place = el("output", { for: "read-at" });
-  let plots = [];
+  let plots = [], stops = [];
 
   const shownArms = () => arms.filter((arm) => !state.hiddenArms.has(arm.name));
   const position = (arm, step) => (state.x === "tokens" ? tokensAt(arm, step) : step);
   /** The places of the slider: validated steps of all arms, as x values. */
-  const stops = () => [...new Set(shownArms().flatMap((arm) =>
+  const validated = () => [...new Set(shownArms().flatMap((arm) =>
     seedCurves[arm.index].filter(({ split }) => split === splits[0]).flatMap((curve) => curve.step.map((step) => position(arm, step)))))].sort((a, b) => a - b);
 
   /** The mean curve of an arm with its band, null without. */
@@ -51,10 +51,10 @@ function curvesSection(section) {
       lines: lines(split), logX: state.logX, logY: state.logY, xLabel, yLabel, onread: read,
       level: threshold !== null && split === "validation" && metricIsAccuracy === (state.quantity === "accuracy") ? { value: threshold, words: `solved at ${threshold}` } : null,
     }));
-    const all = stops();
-    slider.max = all.length - 1;
+    stops = validated();
+    slider.max = Math.max(0, stops.length - 1);
     splits.forEach((split, index) => hosts[index].setAttribute("aria-label", `${capital(splitWords(split))} ${state.quantity} over training. ${spoken(split)}`));
-    read(state.at !== null && all.includes(state.at) ? state.at : all[all.length - 1]);
+    read(stops.includes(state.at) ? state.at : stops.at(-1));
   }
 
   /** The last value of every arm, in words. */
@@ -68,25 +68,33 @@ function curvesSection(section) {
     const [line] = [mean(arm, split), ...seedCurves[arm.index].filter((curve) => curve.split === split)
       .map((curve) => ({ x: curve.step.map((step) => position(arm, step)), y: curve[state.quantity] }))].filter(Boolean);
     if (!line || !line.x.length) return null;
-    let index = line.x.length - 1;
-    if (at !== Infinity) line.x.forEach((x, other) => { if (Math.abs(x - at) < Math.abs(line.x[index] - at)) index = other; });
+    const index = at === Infinity ? line.x.length - 1 : closest(line.x, at);
     return { x: line.x[index], mean: line.y[index], low: line.band?.low[index], high: line.band?.high[index] };
+  }
+
+  /** The values of the shown seeds of an arm near an x value: "0: 0.5931, 1: 0.5840". */
+  function seedValues(arm, at) {
+    const values = seedCurves[arm.index].filter((curve) => curve.split === splits[0] && !state.hiddenPairs.has(curve.pair)).map((curve) => {
+      const index = closest(curve.step.map((step) => position(arm, step)), at);
+      return `${curve.pair}: ${fixed(curve[state.quantity][index])}`;
+    });
+    return el("td", { class: "seeds" }, values.join(", "));
   }
 
   /** Shows the values at `at`, and a line there. */
   function read(at) {
     if (at === undefined) return readout.replaceChildren(el("p", {}, "No arm is shown."));
     state.at = at;
-    const all = stops();
-    slider.value = all.reduce((best, stop, index) => (Math.abs(stop - at) < Math.abs(all[best] - at) ? index : best), 0);
+    slider.value = closest(stops, at);
     const unit = state.x === "tokens" ? "tokens" : "step";
     const told = unit === "step" ? `step ${whole(at)}` : `${short(at)} tokens`;
     place.textContent = told;
     slider.setAttribute("aria-valuetext", told);
     const cell = (point) => [point ? fixed(point.mean) : "–", point && point.low !== undefined ? el("span", { class: "before" }, ` ${fixed(point.low)} to ${fixed(point.high)}`) : null];
-    const rows = shownArms().map((arm) => el("tr", {}, el("th", { scope: "row" }, swatch(arm), " ", arm.label), splits.map((split) => el("td", {}, cell(nearest(arm, split, at))))));
+    const withSeeds = state.seeds && !alone;
+    const rows = shownArms().map((arm) => el("tr", {}, el("th", { scope: "row" }, swatch(arm), " ", arm.label), splits.map((split) => el("td", {}, cell(nearest(arm, split, at)))), withSeeds ? seedValues(arm, at) : null));
     readout.replaceChildren(el("table", {},
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, state.quantity), splits.map((split) => el("th", { scope: "col" }, splitWords(split))))), el("tbody", {}, rows)));
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, state.quantity), splits.map((split) => el("th", { scope: "col" }, splitWords(split))), withSeeds ? el("th", { scope: "col" }, `seeds, ${splitWords(splits[0])}`) : null)), el("tbody", {}, rows)));
     for (const plot of plots) plot.setCursor({ left: plot.valToPos(at, "x"), top: 0 }, false);
   }
 
@@ -119,6 +127,9 @@ function curvesSection(section) {
   })).observe(panels);
   return true;
 }
+
+/** The index of the number that is nearest to another. */
+const closest = (numbers, to) => numbers.reduce((best, number, index) => (Math.abs(number - to) < Math.abs(numbers[best] - to) ? index : best), 0);
 
 const splitWords = (split) => (split === "train" ? "training" : "validation");
 

@@ -52,9 +52,9 @@ function tokensAt(arm, step) {
   const longest = seedCurves[arm.index].reduce((best, curve) => (curve.step.length > (best?.step.length ?? 0) ? curve : best), null);
   if (!longest) return step;
   const { step: steps, tokens } = longest;
-  const last = steps.length - 1;
-  const after = Math.max(1, Math.min(last, steps.findIndex((at) => at >= step) < 0 ? last : steps.findIndex((at) => at >= step)));
-  if (last === 0) return steps[0] > 0 ? (tokens[0] / steps[0]) * step : 0;
+  if (steps.length === 1) return steps[0] > 0 ? (tokens[0] / steps[0]) * step : 0;
+  const found = steps.findIndex((at) => at >= step);
+  const after = found < 0 ? steps.length - 1 : Math.max(1, found);
   const share = (step - steps[after - 1]) / (steps[after] - steps[after - 1]);
   return Math.round(tokens[after - 1] + share * (tokens[after] - tokens[after - 1]));
 }

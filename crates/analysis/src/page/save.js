@@ -3,9 +3,11 @@
 /** Buttons that save what `draw` returns, an SVG element with a viewBox, under `name`. */
 function saveButtons(name, draw) {
   const button = (kind, act) => el("button", { type: "button", "aria-label": `Save this figure as ${kind}`, onclick: act }, kind);
+  // What was changed just now is drawn with the next frame.
+  const drawn = () => new Promise((done) => requestAnimationFrame(() => done(draw())));
   return el("div", { class: "save" }, "Save as",
-    button("SVG", () => download(`${name}.svg`, new Blob([svgText(draw())], { type: "image/svg+xml" }))),
-    button("PNG", async () => download(`${name}.png`, await png(draw()))));
+    button("SVG", async () => download(`${name}.svg`, new Blob([svgText(await drawn())], { type: "image/svg+xml" }))),
+    button("PNG", async () => download(`${name}.png`, await png(await drawn()))));
 }
 
 function download(name, blob) {

@@ -6,7 +6,7 @@ const MEASURES = [
   ["confidence", "confidence", "confidence", [0, 1]],
   ["distance", "mean distance", "distance", null],
   ["previous_token", "previous token", "previous-token", [0, 1]],
-  ["duplicate_token", "same token before", "duplicate-token", [0, 1]],
+  ["duplicate_token", "same token", "duplicate-token", [0, 1]],
   ["induction", "induction", "induction", [0, 1]],
   ["first_position", "position 0", "first-position", [0, 1]],
   ["output_share", "output share", "output-share", [0, 1]],

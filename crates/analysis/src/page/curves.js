@@ -90,7 +90,7 @@ function curvesSection(section) {
     const told = unit === "step" ? `step ${whole(at)}` : `${short(at)} tokens`;
     place.textContent = told;
     slider.setAttribute("aria-valuetext", told);
-    const cell = (point) => [point ? fixed(point.mean) : "–", point && point.low !== undefined ? el("span", { class: "before" }, ` ${fixed(point.low)} to ${fixed(point.high)}`) : null];
+    const cell = (point) => [point ? fixed(point.mean) : "–", point && point.low !== undefined ? [" ", el("span", { class: "before" }, `${fixed(point.low)} to ${fixed(point.high)}`)] : null];
     const withSeeds = state.seeds && !alone;
     const rows = shownArms().map((arm) => el("tr", {}, el("th", { scope: "row" }, swatch(arm), " ", arm.label), splits.map((split) => el("td", {}, cell(nearest(arm, split, at)))), withSeeds ? seedValues(arm, at) : null));
     readout.replaceChildren(el("table", {},

@@ -32,11 +32,13 @@ const minus = (text) => text.replace("-", "−");
 
 /** A number with so many decimals; a dash where there is none. */
 function fixed(value, digits = 4) {
-  return value === null || value === undefined ? "–" : minus(value.toFixed(digits));
+  if (value === null || value === undefined) return "–";
+  const text = value.toFixed(digits);
+  return Number(text) === 0 ? text.replace("-", "") : minus(text);
 }
 
 /** A number with its sign. */
-const signed = (value, digits = 4) => (value > 0 ? "+" : "") + fixed(value, digits);
+const signed = (value, digits = 4) => (Number(value.toFixed(digits)) > 0 ? "+" : "") + fixed(value, digits);
 
 /** A whole number with its thousands apart. */
 const whole = (value) => value === null || value === undefined ? "–" : minus(String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ","));

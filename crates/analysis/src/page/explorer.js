@@ -56,13 +56,13 @@ function player(button, advance) {
 
 /** One arm: its grid and its large map. */
 function side(first, index, mapped, state, redraw) {
-  let run = first, layer = 0, head = 0;
+  let run = first, [layer, head] = costliest(run);
   const title = el("h3", { "aria-live": "off" });
   const grid = el("div");
   const large = largeMap(index);
   const choose = mapped.length > 2 ? picker(index === 0 ? "Left" : "Right", mapped.map((each, at) => [String(at), runWords(each)]), String(mapped.indexOf(first)), (value) => {
     run = mapped[Number(value)];
-    layer = head = 0;
+    [layer, head] = costliest(run);
     redraw();
   }) : null;
   const node = el("div", { class: "side" }, choose ? el("div", { class: "controls" }, choose) : el("div"), title, grid, large.node);
@@ -96,6 +96,13 @@ function side(first, index, mapped, state, redraw) {
     }, canvas, el("span", {}, `${column}${flags.length ? " ⚑" : ""}`));
   }
   return { node, draw };
+}
+
+/** Layer and number of the head whose removal costs most, to begin with. */
+function costliest({ analysis }) {
+  const all = analysis.steps.at(-1).attentions.filter(({ place }) => place === "decoder").flatMap(({ layer, heads }) => heads.map(({ removal }, head) => [removal ?? -Infinity, layer, head]));
+  const [, layer, head] = all.reduce((best, each) => (each[0] > best[0] ? each : best), [-Infinity, 0, 0]);
+  return [layer, head];
 }
 
 const runWords = ({ arm, pair }) => `${arm.label}, seed ${pair}`;

@@ -34,7 +34,10 @@ pub fn start() -> Option<Browser> {
         known.into_iter().find(|program| is_installed(program)).map(String::from)
     });
     let Some(program) = program else {
-        assert!(std::env::var_os("HEADCOUNT_REQUIRE_BROWSER").is_none(), "HEADCOUNT_REQUIRE_BROWSER: there is no browser");
+        assert!(
+            std::env::var_os("HEADCOUNT_REQUIRE_BROWSER").is_none(),
+            "HEADCOUNT_REQUIRE_BROWSER: there is no browser"
+        );
         println!("skipped: no chromium, chromium-browser, google-chrome or $CHROMIUM to look at the page with");
         return None;
     };

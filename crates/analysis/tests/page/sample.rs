@@ -1,8 +1,8 @@
 //! Heads that are made up: every head reads one register, the more the longer it has trained.
 
 use headcount_analysis::heads::{
-    ArmHeads, AttentionAnalysis, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, Nearest, Place, RunHeads, ShownMaps,
-    ShownSample, ShownToken, StepAnalysis,
+    ArmHeads, AttentionAnalysis, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, Nearest, Place, RunHeads,
+    ShownMaps, ShownSample, ShownToken, StepAnalysis,
 };
 use headcount_analysis::results::Results;
 
@@ -99,7 +99,9 @@ fn measures(head: usize, heads: usize, trained: f64) -> HeadMeasures {
         duplicate_token: Some(0.21),
         induction: Some(0.05),
         first_position: Some(if head == 6 { 0.05 + 0.4 * trained } else { 0.05 }),
-        registers: Some((0..REGISTERS).map(|r| if r == head % REGISTERS { 0.1 + 0.7 * trained } else { 0.1 }).collect()),
+        registers: Some(
+            (0..REGISTERS).map(|r| if r == head % REGISTERS { 0.1 + 0.7 * trained } else { 0.1 }).collect(),
+        ),
         output_share: Some(if head == 5 { 0.001 } else { 1.0 / heads as f64 }),
         removal: Some(if head == 5 { 0.0031 } else { 0.212_345 * trained }),
         alone: Some(1.1 * trained),

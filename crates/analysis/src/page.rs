@@ -53,8 +53,11 @@ const SCRIPTS: [&str; 17] = [
     include_str!("page/main.js"),
 ];
 
-/// All scripts as one, in strict mode and with nothing global.
-static SCRIPT: LazyLock<String> = LazyLock::new(|| format!("\"use strict\";\n{{\n{}\n}}", SCRIPTS.join("\n")));
+/// All scripts as one, in strict mode and with nothing global. They begin after the first paint: title and verdict are there
+/// without them, and a large result takes a moment to read.
+static SCRIPT: LazyLock<String> = LazyLock::new(|| {
+    format!("\"use strict\";\nrequestAnimationFrame(() => setTimeout(() => {{\n{}\n}}));", SCRIPTS.join("\n"))
+});
 
 /// The data of a page; see `page/model.js` for how it is read.
 #[derive(Serialize)]

@@ -34,7 +34,7 @@ function start() {
     setTimeout(next);
   };
   nav.hidden = false;
-  requestAnimationFrame(() => setTimeout(next));
+  setTimeout(next);
 }
 
 start();

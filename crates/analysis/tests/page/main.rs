@@ -60,6 +60,13 @@ fn open(path: &Path) -> Option<Browser> {
     Some(browser)
 }
 
+/// Leaves a page in the folder that HEADCOUNT_PAGES names, to be looked at.
+fn keep(kind: &str, path: &Path) {
+    if let Some(folder) = std::env::var_os("HEADCOUNT_PAGES") {
+        fs::copy(path, Path::new(&folder).join(format!("{kind}.html"))).unwrap();
+    }
+}
+
 /// The cells of the body of every table in a section.
 fn tables(browser: &mut Browser, section: &str) -> Vec<Vec<Vec<String>>> {
     let value = browser.value(&format!(
@@ -312,15 +319,12 @@ fn pages() -> Vec<(&'static str, Page)> {
     ]
 }
 
-/// Leaves every page in the folder that HEADCOUNT_PAGES names, to be looked at.
 #[test]
 fn every_kind_of_result_has_its_page_and_none_scrolls_sideways() {
     let pages = pages();
     let Some(mut browser) = browser::start() else { return };
     for (kind, page) in &pages {
-        if let Some(folder) = std::env::var_os("HEADCOUNT_PAGES") {
-            fs::copy(&page.path, Path::new(&folder).join(format!("{kind}.html"))).unwrap();
-        }
+        keep(kind, &page.path);
         for width in [1280, 390, 320] {
             browser.looks(width, width == 390);
             browser.open(&page.path);
@@ -424,6 +428,7 @@ fn the_largest_experiment_stays_small() {
         at: 0.5 + 0.03 * run.config.model.heads as f64,
     });
     let page = Page::with(made, 4, |_| 16);
+    keep("largest", &page.path);
     let bytes = fs::metadata(&page.path).unwrap().len();
     println!("5 arms of 10 seeds, 4 layers of 16 heads: {:.2} MB", bytes as f64 / 1e6);
     assert!(bytes < 10_000_000);

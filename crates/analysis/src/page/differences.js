@@ -1,5 +1,8 @@
 // Paired differences: one dot a seed, the deciding interval, the margin.
 
+/** Height of one comparison. */
+const STRIP = 112;
+
 function differencesSection(section) {
   if (!results?.comparisons.some((comparison) => comparison.pairs.length)) return false;
   const { comparisons } = results;
@@ -8,7 +11,7 @@ function differencesSection(section) {
     const { interval } = comparison;
     return `${comparison.arm.name} minus ${comparison.baseline.name}: ` + (interval ? `mean ${fixed(interval.mean_difference)}, interval ${fixed(interval.low)} to ${fixed(interval.high)}` : "no interval");
   }).join("; ");
-  const chart = drawing(label, 62 + comparisons.length * 96, (width) => strips(comparisons, width));
+  const chart = drawing(label, 62 + comparisons.length * STRIP, (width) => strips(comparisons, width));
   section.append(figure("differences", differencesCaption(comparisons[0]), chart.host, chart.svg));
   const rows = comparisons.flatMap((comparison) => comparison.pairs.map((pair) => [
     `${comparison.arm.name}, seed ${pair.seed}`, pair.arm_diverged ? "diverged" : fixed(pair.arm), pair.baseline_diverged ? "diverged" : fixed(pair.baseline), signed(pair.difference)]));
@@ -26,7 +29,7 @@ function differencesCaption({ metric }) {
 
 function strips(comparisons, width) {
   const [left, right, top] = [12, width - 12, 18];
-  const bottom = top + comparisons.length * 96;
+  const bottom = top + comparisons.length * STRIP;
   const { margin } = comparisons[0];
   const values = comparisons.flatMap(({ pairs, interval }) => [...pairs.map((pair) => pair.difference), interval?.low ?? 0, interval?.high ?? 0]);
   const x = scale(...extent([...values, -margin, margin, 0], 0.05), left, right);
@@ -35,7 +38,7 @@ function strips(comparisons, width) {
   parts.push(svg("line", { x1: x.at(0), x2: x.at(0), y1: top, y2: bottom, stroke: "var(--muted)", "stroke-width": 1.5 }));
   comparisons.forEach(({ arm, baseline, pairs, interval }, row) => {
     const style = arms.find((each) => each.label === arm.name && each.label !== baseline.name) ?? arms[0];
-    const middle = top + row * 96 + 50;
+    const middle = top + row * STRIP + 50;
     parts.push(text(left + 4, middle - 28, `${arm.name} − ${baseline.name}`, { "font-weight": 600, stroke: "var(--ground)", "stroke-width": 4, "paint-order": "stroke" }));
     pairs.forEach((pair, index) => {
       const diverged = pair.arm_diverged || pair.baseline_diverged;
@@ -49,9 +52,9 @@ function strips(comparisons, width) {
       const y = middle + 26;
       parts.push(svg("line", { x1: x.at(interval.low), x2: x.at(interval.high), y1: y, y2: y, stroke: "var(--ink)", "stroke-width": 5 }));
       parts.push(svg("line", { x1: x.at(interval.mean_difference), x2: x.at(interval.mean_difference), y1: y - 8, y2: y + 8, stroke: "var(--ink)", "stroke-width": 2.5 }));
-      const end = x.at(interval.mean_difference) > (left + right) / 2;
-      parts.push(text(end ? x.at(interval.low) - 8 : x.at(interval.high) + 8, y + 4, `${signed(interval.mean_difference)} (${fixed(interval.low)} to ${fixed(interval.high)})`,
-        { "text-anchor": end ? "end" : "start", fill: "var(--ink)", "font-size": 12 }));
+      const within = Math.min(right - 90, Math.max(left + 90, x.at(interval.mean_difference)));
+      parts.push(text(within, y + 22, `${signed(interval.mean_difference)} (${fixed(interval.low)} to ${fixed(interval.high)})`,
+        { "text-anchor": "middle", "font-size": 12, stroke: "var(--ground)", "stroke-width": 4, "paint-order": "stroke" }));
     }
   });
   return parts;

@@ -1,7 +1,7 @@
 // Curves across arms: the sweep along a config key, and the learning rates that were tried.
 
 function gridSection(section) {
-  const shown = [sweepFigure(), ratesFigure()].filter(Boolean);
+  const shown = [sweepFigure(), ratesFigure()].filter(Boolean).flat();
   if (!shown.length) return false;
   section.append(...shown);
   section.hidden = false;

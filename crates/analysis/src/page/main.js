@@ -2,7 +2,7 @@
 
 /** Where it goes, what it is called in the list of contents, and what makes it. */
 const SECTIONS = [
-  ["curves", "Curves", curvesSection], ["differences", "Differences", differencesSection], ["lines", "Grid", gridSection], ["ledger", "Matching", ledgerSection],
+  ["curves", "Curves", curvesSection], ["differences", "Differences", differencesSection], ["lines", "Settings", gridSection], ["ledger", "Matching", ledgerSection],
   ["explorer", "Attention", explorerSection], ["cards", "Heads", cardsSection], ["stability", "Stability", stabilitySection], ["tables", "Tables", tablesSection], ["repeat", "Repeat", repeatSection],
 ];
 

@@ -37,7 +37,7 @@ function how(comparison) {
   const { interval, margin, correction, sign_flip: flip, bootstrap, probability_of_improvement: improvement, won, tied, lost } = comparison;
   const parts = [];
   if (interval) {
-    const share = short(interval.level * 100);
+    const share = Number((interval.level * 100).toFixed(2));
     const among = correction.arms > 1 ? ` (Holm-corrected for ${correction.arms} arms)` : "";
     parts.push(`Decided by the paired ${share} % Student t interval${among}, ${fixed(interval.low)} to ${fixed(interval.high)}, against the margin of ${margin}.`);
   }

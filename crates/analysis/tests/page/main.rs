@@ -332,6 +332,10 @@ fn every_kind_of_result_has_its_page_and_none_scrolls_sideways() {
             assert_eq!(wide, json!(0), "{kind} at {width}");
             browser.expect_quiet(&page.path);
         }
+        for slip in ["[object", "undefined", "NaN", "null", "Infinity"] {
+            let found = browser.value(&format!("document.body.innerText.includes({slip:?})"));
+            assert_eq!(found, json!(false), "{kind}: {slip}");
+        }
         let shown = browser.value("[...document.querySelectorAll('main > section:not([hidden])')].map(({id}) => id)");
         let shown: Vec<String> = serde_json::from_value(shown).unwrap();
         let has = |id: &str| shown.iter().any(|shown| shown == id);

@@ -147,37 +147,32 @@ fn tinyllm_17_prefill_into_an_empty_cache_is_no_cache(backend: &Backend) {
     }
 }
 
-/// The largest logit of the last position of each sample, and the logits themselves, `[B, outputs]`.
-fn greedy(logits: Tensor<2>) -> (Tensor<2, Int>, Vec<f32>) {
-    (logits.clone().argmax(1), values(logits))
-}
-
-/// https://github.com/meta-pytorch/torchtune/issues/959: generated text changed when the cache was on.
+/// https://github.com/meta-pytorch/torchtune/issues/959: generated text changed when the cache was on. A causal model says
+/// the same of a prefix and of what goes on from it, so one pass over everything tells what would have been generated
+/// without the cache at each step.
 fn torchtune_959_greedy_64_tokens_with_the_cache_are_those_without(backend: &Backend) {
     for (positions, kv_heads) in [(Positions::Learned, 4), (Positions::Rope, 2)] {
         let model = model(&ModelConfig { positions, kv_heads: Some(kv_heads), ..config() }, backend);
         let start = Padded::new(&[prompt(5, 1)]);
         let mut cache = model.cache(1, 5 + 64, None).unwrap();
         let (mut next, _) = start.piece(0, 5, backend);
-        let (mut all, mut seen) = (next.clone(), vec![]);
-        let mut worst = Worst::new(backend.name, tolerance(backend));
-        for step in 0..64 {
-            let last =
-                |l: usize| Tensor::<1, Int>::from_data(TensorData::new(vec![l as i32 - 1], [1]), &backend.device);
-            let (of_new, of_all) = (last(next.dims()[1]), last(all.dims()[1]));
-            let cached = model.extend(next, &mut cache, Call { scored: Some(&of_new), ..Default::default() }).unwrap();
-            let whole = model.forward(all.clone(), Call { scored: Some(&of_all), ..Default::default() }).unwrap();
-            let ((with, found), (without, expected)) = (greedy(cached.logits), greedy(whole.logits));
-            worst.compare_values(&format!("step {step}"), &found, &expected);
-            let token = |tensor: &Tensor<2, Int>| tensor.clone().into_data().iter::<i64>().next().unwrap();
-            assert_eq!(token(&with), token(&without), "{}: {positions:?}, step {step}", backend.name);
-            seen.push(token(&with));
-            all = Tensor::cat(vec![all, with.clone()], 1);
-            next = with;
+        let (mut all, mut found) = (start.tokens.clone(), vec![]);
+        for _ in 0..64 {
+            let last = Tensor::<1, Int>::from_data([next.dims()[1] as i32 - 1], &backend.device);
+            let call = Call { scored: Some(&last), ..Default::default() };
+            let logits = model.extend(next, &mut cache, call).unwrap().logits;
+            next = logits.clone().argmax(1); // [1, 1]
+            all.extend(next.clone().into_data().iter::<i32>());
+            found.extend(values(logits));
         }
-        seen.sort_unstable();
-        seen.dedup();
-        assert!(seen.len() > 1, "a model that says one thing proves little: {seen:?}");
+        let input = Tensor::<2, Int>::from_data(TensorData::new(all.clone(), [1, 69]), &backend.device);
+        let logits = model.forward(input, Call::default()).unwrap().logits;
+        let greedy: Vec<i32> = logits.clone().argmax(1).into_data().iter::<i32>().collect();
+        assert_eq!(all[5..], greedy[4..68], "{}: {positions:?}", backend.name);
+        let expected = &values(logits)[4 * DIMS.outputs..68 * DIMS.outputs];
+        Worst::new(backend.name, tolerance(backend)).compare_values("logits", &found, expected);
+        let said: std::collections::BTreeSet<i32> = all[5..].iter().copied().collect();
+        assert!(said.len() > 1, "a model that says one thing proves little: {said:?}");
     }
 }
 
@@ -271,7 +266,7 @@ fn cases() -> impl Strategy<Value = Case> {
 
 /// Every position kind, grouping, ablation, batch, left padding and division into pieces, with and without an encoder.
 fn whatever_the_model_and_the_pieces_the_cache_changes_nothing(backend: &Backend) {
-    let count = if backend.name == "wgpu" { 8 } else { 48 };
+    let count = if backend.name == "wgpu" { 4 } else { 48 };
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(count) });
     let check = |case: Case| {
         let model = model(&case.config, backend);

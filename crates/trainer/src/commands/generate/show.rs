@@ -134,3 +134,47 @@ fn names(task: &Task, tokens: &[u32]) -> String {
     // Names of several words need more than a space between them.
     names.join(if names.iter().any(|name| name.contains(' ')) { ", " } else { " " })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(kind: &str) -> Task {
+        Task::default_of(kind).unwrap()
+    }
+
+    #[test]
+    fn a_target_is_judged_token_by_token() {
+        let judged = |given: &[u32], generated: &[u32]| {
+            let expected = vec![1, 3, 16];
+            let lines =
+                Rewritten { source: &[3, 1], given, generated: generated.to_vec(), expected }.lines(&task("sort"), 16);
+            lines.lines().last().unwrap().to_string()
+        };
+        assert_eq!(judged(&[], &[1, 3, 16]), "right to the end");
+        assert_eq!(judged(&[1], &[3, 16]), "right to the end");
+        assert_eq!(judged(&[], &[1, 3]), "right so far, stopped after 2 tokens");
+        assert_eq!(judged(&[], &[1, 3, 16, 2]), "right, and then it goes on");
+        assert_eq!(judged(&[], &[1, 16]), "wrong from token 1 on");
+        let whole = Rewritten { source: &[3, 1], given: &[1], generated: vec![3, 16], expected: vec![1, 3, 16] };
+        let expected = "source     3 1\ngiven      1\ngenerated  3 end\nexpected   1 3 end\nright to the end";
+        assert_eq!(whole.lines(&task("sort"), 16), expected);
+    }
+
+    #[test]
+    fn answers_stand_beside_what_is_expected() {
+        let said = |answer| Said { answer, probability: 0.75 };
+        let read = Read::new(&[0, 5, 10, 15], &[said(1), said(2), said(3), said(4)], Some(&[IGNORE, IGNORE, 3, 7]));
+        let expected = [
+            "    t  token  name      says      probability  expected",
+            "    0      0  r0=0      1               0.750",
+            "    1      5  r1=1      2               0.750",
+            "    2     10  r2=2      3               0.750  3",
+            "    3     15  r3=3      4               0.750  7  wrong",
+            "1 of 2 right",
+        ];
+        assert_eq!(read.lines(&task("registers")), expected.join("\n"));
+        let unasked = Read::new(&[40], &[said(5)], None).lines(&task("mqar"));
+        assert!(unasked.contains("value 40  key 5") && unasked.ends_with("no answer is asked for here"), "{unasked}");
+    }
+}

@@ -11,6 +11,7 @@ pub mod cli;
 pub mod commands;
 pub mod dashboard;
 pub mod evaluate;
+pub mod generate;
 pub mod interrupt;
 pub mod manifest;
 pub mod observer;

@@ -3,6 +3,7 @@
 mod compare;
 mod dry_run;
 mod export;
+mod generate;
 mod report;
 mod tasks;
 mod train;
@@ -52,6 +53,7 @@ pub fn main() -> ExitCode {
         Some(Command::Compare(arguments)) => compare::run(&arguments),
         Some(Command::Report(arguments)) => report::run(&arguments),
         Some(Command::Export(arguments)) => export::run(&arguments),
+        Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Completions { shell }) => {
             let mut script = vec![]; // clap_complete panics where its reader has gone away
             clap_complete::generate(shell, &mut Cli::command(), "trainer", &mut script);

@@ -32,6 +32,7 @@ pub mod bootstrap;
 pub mod comparison;
 pub mod describe;
 pub mod figures;
+pub mod heads;
 pub mod holm;
 pub mod interval;
 pub mod outcome;

@@ -37,6 +37,7 @@ use crate::{
 };
 
 pub use arms::Stability;
+pub(crate) use collect::{Record, records};
 pub use curves::{Band, Curve, CurvePoint};
 pub use timings::{ArmTiming, RunTiming, Timings};
 pub use tuning::{ArmTuning, RateResult, TuningTable};
@@ -294,7 +295,7 @@ fn json(value: &impl Serialize) -> String {
 }
 
 /// Replaces a file: whoever reads it sees the old or the new content.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
     let io = |source| ResultsError::Io { action: "write", path: path.into(), source };
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(io)?;

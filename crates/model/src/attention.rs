@@ -42,12 +42,18 @@ pub struct AttentionCall<'a> {
     pub mask: Option<&'a Prepared>,
     /// Dropout on the weights, after the softmax. None in evaluation.
     pub dropout: Option<DropoutAt>,
-    /// Factor on each head's context, `[H]`: 0 removes a head, 1 leaves it, and its gradient is the head's importance.
-    pub gates: Option<&'a Tensor<1>>,
+    /// Factor on each head's context, `[1, H]` for all samples or `[B, H]` for each: 0 removes a head, 1 leaves it, and its
+    /// gradient is the head's importance.
+    pub gates: Option<&'a Tensor<2>>,
+    /// What takes the place of a removed head's context, `[H, Lq, K]`: with gate g the context is `g·context + (1 − g)·this`.
+    /// Zero unless set; without gates it does nothing.
+    pub replacement: Option<&'a Tensor<3>>,
     /// Where the tokens stand, for rotation; from 0 on where None.
     pub span: Option<&'a Span>,
     /// Return the maps.
     pub maps: bool,
+    /// Return the contexts.
+    pub contexts: bool,
 }
 
 /// What [`Attention::forward`] gives.
@@ -58,6 +64,8 @@ pub struct AttentionOutput {
     pub output: Tensor<3>,
     /// `[B, H, Lq, Lk]`, before dropout: each row sums to 1, or is 0 where nothing may be read. None unless asked for.
     pub maps: Option<Tensor<4>>,
+    /// Each head's context before its gate, `[B, H, Lq, K]`. None unless asked for.
+    pub contexts: Option<Tensor<4>>,
 }
 
 impl Attention {
@@ -87,7 +95,8 @@ impl Attention {
     /// neither in other rows' outputs nor in gradients.
     ///
     /// # Panics
-    /// On inputs that are not `[B, L, D]`, gates that are not `[H]`, and a mask prepared for other lengths.
+    /// On inputs that are not `[B, L, D]`, gates that are not `[1, H]` or `[B, H]`, a replacement that isn't `[H, Lq, K]`, and
+    /// a mask prepared for other lengths.
     pub fn forward(&self, x: Tensor<3>, memory: Option<Tensor<3>>, call: AttentionCall) -> AttentionOutput {
         match memory {
             Some(memory) => self.read(x, self.memory(memory, call.mask), call),
@@ -168,16 +177,26 @@ impl Attention {
             None => maps.clone(),
         };
         let context = kept.reshape([b, g, h / g * lq, lk]).matmul(values).reshape([b, h, lq, k]);
-        let context = match call.gates {
-            Some(gates) => context * gates.clone().reshape([1, h, 1, 1]),
-            None => context,
-        };
+        let contexts = call.contexts.then(|| context.clone());
+        let context = gated(context, call);
         let merged: Tensor<3> = if self.average_heads {
             context.mean_dim(1).reshape([b, lq, k])
         } else {
             context.swap_dims(1, 2).reshape([b, lq, h * k])
         };
-        AttentionOutput { output: self.output.forward(merged), maps: call.maps.then_some(maps) }
+        AttentionOutput { output: self.output.forward(merged), maps: call.maps.then_some(maps), contexts }
+    }
+}
+
+/// `context` `[B, H, Lq, K]` with each head's gate, and its replacement to the extent that the gate is closed.
+fn gated(context: Tensor<4>, call: AttentionCall) -> Tensor<4> {
+    let Some(gates) = call.gates else { return context };
+    let [samples, h] = gates.dims();
+    let gates = gates.clone().reshape([samples, h, 1, 1]);
+    let context = context * gates.clone();
+    match call.replacement {
+        Some(replacement) => context + replacement.clone().unsqueeze::<4>() * (-gates + 1.0),
+        None => context,
     }
 }
 

@@ -93,6 +93,8 @@ pub(crate) struct BlockOutput {
     pub maps: Option<Tensor<4>>,
     /// `[B, H, L, Ls]`, where asked for and there is a cross-attention.
     pub cross_maps: Option<Tensor<4>>,
+    /// `[B, H, L, K]` of the self-attention, where asked for.
+    pub contexts: Option<Tensor<4>>,
 }
 
 impl Block {
@@ -129,7 +131,9 @@ impl Block {
                 dropout: dropout(Place::Attention),
                 gates: call.gates.map(|gates| &gates[layer]),
                 span: Some(reads.span),
+                replacement: call.replacements.map(|replacements| &replacements[layer]),
                 maps: call.maps,
+                contexts: call.contexts,
             },
         );
         let mut x = self.add(x, attention.output, layer, Place::AttentionOutput, call);
@@ -138,13 +142,7 @@ impl Block {
             let attention = cross.read(
                 normed(&self.norm_cross, x.clone()),
                 memory,
-                AttentionCall {
-                    mask,
-                    dropout: dropout(Place::CrossAttention),
-                    gates: None,
-                    span: None,
-                    maps: call.maps,
-                },
+                AttentionCall { mask, dropout: dropout(Place::CrossAttention), maps: call.maps, ..Default::default() },
             );
             x = self.add(x, attention.output, layer, Place::CrossAttentionOutput, call);
             cross_maps = attention.maps;
@@ -153,7 +151,7 @@ impl Block {
             let change = mlp.forward(normed(&self.norm2, x.clone()));
             x = self.add(x, change, layer, Place::MlpOutput, call);
         }
-        BlockOutput { x, maps: attention.maps, cross_maps }
+        BlockOutput { x, maps: attention.maps, cross_maps, contexts: attention.contexts }
     }
 
     fn add(&self, x: Tensor<3>, change: Tensor<3>, layer: usize, place: Place, call: &Call) -> Tensor<3> {

@@ -53,10 +53,15 @@ pub struct Call<'a> {
     pub source: Option<Source<'a>>,
     /// Dropout of this step; None in evaluation.
     pub dropout: Option<&'a Dropout>,
-    /// Factor on each head's context, one `[H]` a layer; on the decoder's self-attention where there is an encoder too.
-    pub gates: Option<&'a [Tensor<1>]>,
+    /// Factor on each head's context, one `[1, H]` or `[B, H]` a layer; on the decoder's self-attention where there is an
+    /// encoder too.
+    pub gates: Option<&'a [Tensor<2>]>,
+    /// What takes the place of contexts whose gate is closed, one `[H, L, K]` a layer; see [`crate::AttentionCall`].
+    pub replacements: Option<&'a [Tensor<3>]>,
     /// Return the attention maps.
     pub maps: bool,
+    /// Return the contexts of the heads that the gates act on.
+    pub contexts: bool,
 }
 
 /// What an encoder reads.
@@ -77,9 +82,14 @@ pub enum CallError {
     /// A padding that isn't `[B, L]`.
     #[error(transparent)]
     Padding(#[from] MaskError),
-    /// One gate for each head of each layer.
-    #[error("gates of shape {given:?}, but the model has {layers} layers of {heads} heads")]
-    Gates { given: Vec<usize>, layers: usize, heads: usize },
+    /// One gate for each head of each layer, the same for all samples or one for each.
+    #[error(
+        "gates of shapes {given:?}, but the model has {layers} layers of {heads} heads, and the batch {batch} samples"
+    )]
+    Gates { given: Vec<[usize; 2]>, layers: usize, heads: usize, batch: usize },
+    /// A replacement for each position of each head of each layer.
+    #[error("replacements of shapes {given:?}, but the model has {layers} layers of contexts {expected:?}")]
+    Replacements { given: Vec<[usize; 3]>, layers: usize, expected: [usize; 3] },
     /// An encoder without anything to read.
     #[error("the model has an encoder, but the call has no source")]
     NoSource,
@@ -125,6 +135,8 @@ pub struct Output {
     pub encoder_maps: Vec<Tensor<4>>,
     /// `[B, H, L, Ls]` for each layer of the decoder, from its positions to the source's; empty as `encoder_maps`.
     pub cross_maps: Vec<Tensor<4>>,
+    /// `[B, H, L, K]` for each layer, before the gates; empty unless asked for.
+    pub contexts: Vec<Tensor<4>>,
 }
 
 impl Decoder {
@@ -160,12 +172,13 @@ impl Decoder {
     /// a CPU backend panics and a GPU reads something else.
     ///
     /// # Errors
-    /// More tokens than learned positions, a padding that isn't `[B, L]`, gates that aren't `[H]` for each layer, a source
-    /// without an encoder, an encoder without a source, a source of another shape.
+    /// More tokens than learned positions, a padding that isn't `[B, L]`, gates that aren't `[1, H]` or `[B, H]` for each
+    /// layer, replacements that aren't `[H, L, K]`, a source without an encoder, an encoder without a source, a source of
+    /// another shape.
     pub fn forward(&self, tokens: Tensor<2, Int>, call: Call) -> Result<Output, CallError> {
         let [b, l] = tokens.dims();
         let span = Span::of_input(l, call.padding);
-        self.check(&span, &call)?;
+        self.check(b, l, &span, &call)?;
         let mask = self.mask([b, l, l], call.padding.map(<[bool]>::to_vec), &tokens.device())?;
         let (memory, encoder_maps) = self.read_source(call.source, b, &call)?;
         Ok(Output { encoder_maps, ..self.pass(tokens, &span, mask.as_ref(), memory.as_ref(), None, &call) })
@@ -213,7 +226,7 @@ impl Decoder {
         }
         let leading = cache.leading_after(l, call.padding)?;
         let span = Span::after_padding(held, l, &leading);
-        self.check(&span, &call)?;
+        self.check(b, l, &span, &call)?;
         let is_padded = leading.iter().any(|&count| count > 0);
         let padding =
             is_padded.then(|| leading.iter().flat_map(|&count| (0..held + l).map(move |t| t < count)).collect());
@@ -260,7 +273,7 @@ impl Decoder {
             x = dropout.at(0, Place::Embedding, self.embedding_dropout).apply(x);
         }
 
-        let (mut maps, mut cross_maps) = (Vec::new(), Vec::new());
+        let (mut maps, mut cross_maps, mut contexts) = (Vec::new(), Vec::new(), Vec::new());
         for (layer, block) in self.blocks.iter().enumerate() {
             let past = past.as_mut().map(|past| &mut past[layer]);
             let memory = memory.map(|memory| (memory.layers[layer].clone(), memory.mask.as_ref()));
@@ -268,6 +281,7 @@ impl Decoder {
             x = output.x;
             maps.extend(output.maps);
             cross_maps.extend(output.cross_maps);
+            contexts.extend(output.contexts);
         }
 
         let mut x = x.reshape([b * l, d]);
@@ -275,7 +289,7 @@ impl Decoder {
             if scored.dims() == [0] {
                 // ndarray divides by the number of rows of a matrix product.
                 let logits = Tensor::zeros([0, self.outputs], &x.device());
-                return Output { logits, maps, encoder_maps: vec![], cross_maps };
+                return Output { logits, maps, encoder_maps: vec![], cross_maps, contexts };
             }
             x = x.select(0, scored.clone()); // [N, D]
         }
@@ -284,10 +298,10 @@ impl Decoder {
             Some(logits) => logits.forward(x),
             None => x.matmul(self.token.weight.val().transpose()),
         };
-        Output { logits, maps, encoder_maps: vec![], cross_maps }
+        Output { logits, maps, encoder_maps: vec![], cross_maps, contexts }
     }
 
-    fn check(&self, span: &Span, call: &Call) -> Result<(), CallError> {
+    fn check(&self, batch: usize, length: usize, span: &Span, call: &Call) -> Result<(), CallError> {
         if let Some(position) = &self.position {
             let [most, _] = position.weight.dims();
             if span.end() > most {
@@ -295,10 +309,18 @@ impl Decoder {
             }
         }
         if let Some(gates) = call.gates {
-            let given: Vec<usize> = gates.iter().map(|gates| gates.dims()[0]).collect();
+            let given: Vec<[usize; 2]> = gates.iter().map(Tensor::dims).collect();
             let (layers, heads) = (self.blocks.len(), self.heads);
-            if given != vec![heads; layers] {
-                return Err(CallError::Gates { given, layers, heads });
+            let fits = |&[samples, of_sample]: &[usize; 2]| (samples == 1 || samples == batch) && of_sample == heads;
+            if given.len() != layers || !given.iter().all(fits) {
+                return Err(CallError::Gates { given, layers, heads, batch });
+            }
+        }
+        if let Some(replacements) = call.replacements {
+            let given: Vec<[usize; 3]> = replacements.iter().map(Tensor::dims).collect();
+            let (layers, expected) = (self.blocks.len(), [self.heads, length, self.d_head]);
+            if given != vec![expected; layers] {
+                return Err(CallError::Replacements { given, layers, expected });
             }
         }
         Ok(())

@@ -83,7 +83,7 @@ impl Encoder {
         if let Some(dropout) = call.dropout {
             x = dropout.at(first, Place::Embedding, self.embedding_dropout).apply(x);
         }
-        let call = Call { gates: None, ..*call };
+        let call = Call { gates: None, replacements: None, contexts: false, ..*call };
         let mut maps = Vec::new();
         for (layer, block) in self.blocks.iter().enumerate() {
             let reads = Reads { mask: mask.as_ref(), span: &span, past: None, memory: None };

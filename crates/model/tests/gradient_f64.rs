@@ -83,19 +83,26 @@ fn number<const N: usize>(tensor: Tensor<N>) -> f64 {
 }
 
 /// One attention with everything that its output depends on.
+#[derive(Clone)]
 struct Case {
     module: Attention,
     x: Tensor<3>,
     memory: Option<Tensor<3>>,
-    gates: Tensor<1>,
+    gates: Tensor<2>,
+    replacement: Tensor<3>,
 }
 
 /// The sum of the output's entries with fixed factors: a number with a gradient at every entry of the output.
 fn loss(case: &Case, mask: &Mask, factors: &Tensor<3>) -> Tensor<1> {
-    let ([batch, queries, _], [heads]) = (case.x.dims(), case.gates.dims());
+    let ([batch, queries, _], [_, heads]) = (case.x.dims(), case.gates.dims());
     let [_, keys, _] = case.memory.as_ref().unwrap_or(&case.x).dims();
     let mask = mask.prepare([batch, heads, queries, keys], &case.x.device()).unwrap();
-    let call = AttentionCall { mask: Some(&mask), gates: Some(&case.gates), ..Default::default() };
+    let call = AttentionCall {
+        mask: Some(&mask),
+        gates: Some(&case.gates),
+        replacement: Some(&case.replacement),
+        ..Default::default()
+    };
     (case.module.forward(case.x.clone(), case.memory.clone(), call).output * factors.clone()).sum()
 }
 
@@ -129,7 +136,8 @@ fn autodiff_agrees_with_central_differences() {
                     module: Attention::new(&config, "attention", &Weights::new(&config, index as u64, &trained)),
                     x: (numbers.tensor([batch, queries, d_model], &device) * 2.0),
                     memory: keys.map(|keys| numbers.tensor([batch, keys, d_model], &device) * 2.0),
-                    gates: numbers.tensor([heads], &device) + 1.0,
+                    gates: numbers.tensor([if index % 2 == 0 { batch } else { 1 }, heads], &device) + 1.0,
+                    replacement: numbers.tensor([heads, queries, d_model / heads], &device),
                 };
                 let gradients = by_autodiff(&case, &mask, &factors);
                 let plain = Attention::new(&config, "attention", &Weights::new(&config, index as u64, &device));
@@ -167,11 +175,13 @@ fn by_autodiff(case: &Case, mask: &Mask, factors: &Tensor<3>) -> Vec<(String, Te
         x: Tensor::from_inner(case.x.clone()).require_grad(),
         memory: case.memory.clone().map(|memory| Tensor::from_inner(memory).require_grad()),
         gates: Tensor::from_inner(case.gates.clone()).require_grad(),
+        replacement: Tensor::from_inner(case.replacement.clone()).require_grad(),
     };
     let mut gradients = loss(&case, mask, &Tensor::from_inner(factors.clone())).backward();
     let mut found = vec![
         ("x".to_string(), case.x.grad(&gradients).unwrap().flatten(0, 2)),
-        ("gates".to_string(), case.gates.grad(&gradients).unwrap()),
+        ("gates".to_string(), case.gates.grad(&gradients).unwrap().flatten(0, 1)),
+        ("replacement".to_string(), case.replacement.grad(&gradients).unwrap().flatten(0, 2)),
     ];
     if let Some(memory) = &case.memory {
         found.push(("memory".to_string(), memory.grad(&gradients).unwrap().flatten(0, 2)));
@@ -183,12 +193,12 @@ fn by_autodiff(case: &Case, mask: &Mask, factors: &Tensor<3>) -> Vec<(String, Te
 
 /// The case with one of its inputs or parameters moved.
 fn moved(case: &Case, what: &str, by: Tensor<1>) -> Case {
-    let mut case =
-        Case { module: case.module.clone(), x: case.x.clone(), memory: case.memory.clone(), gates: case.gates.clone() };
+    let mut case = case.clone();
     match what {
         "x" => case.x = case.x.clone() + by.reshape(case.x.dims()),
         "memory" => case.memory = case.memory.map(|memory| memory.clone() + by.reshape(memory.dims())),
-        "gates" => case.gates = case.gates + by,
+        "gates" => case.gates = case.gates.clone() + by.reshape(case.gates.dims()),
+        "replacement" => case.replacement = case.replacement.clone() + by.reshape(case.replacement.dims()),
         path => {
             let flat = places(&case.module).into_iter().zip(flat_parameters(&case.module));
             let flat = flat.map(|(place, tensor)| if place.path == path { tensor + by.clone() } else { tensor });

@@ -15,6 +15,7 @@ use crate::{
     files, lines,
     manifest::Manifest,
     metrics::{Metric, MetricsLog, TimingLog},
+    snapshots::Snapshots,
     summary::Summary,
 };
 
@@ -23,7 +24,9 @@ const MANIFEST: &str = "manifest.json";
 const METRICS: &str = "metrics.jsonl";
 const TIMING: &str = "timing.jsonl";
 const CHECKPOINTS: &str = "checkpoints";
+const SNAPSHOTS: &str = "snapshots";
 const SUMMARY: &str = "summary.json";
+const HEADS: &str = "heads.json";
 const LOCK: &str = ".lock";
 
 /// Where a run's files are. Nothing is created before [`RunDirectory::create`].
@@ -97,6 +100,16 @@ impl RunDirectory {
     /// `checkpoints/`.
     pub fn checkpoints(&self) -> Checkpoints {
         Checkpoints::new(self.path.join(CHECKPOINTS))
+    }
+
+    /// `snapshots/`.
+    pub fn snapshots(&self) -> Snapshots {
+        Snapshots::new(self.path.join(SNAPSHOTS))
+    }
+
+    /// `heads.json`: what the run's heads do, made from the run by whoever analyses it.
+    pub fn heads_path(&self) -> PathBuf {
+        self.path.join(HEADS)
     }
 
     /// How far the run is.
@@ -200,13 +213,14 @@ impl RunDirectory {
             return Err(RunError::NotARun { path: self.path.clone(), entry });
         }
         // The summary goes first: whatever interrupts this, the run no longer counts as done.
-        for name in [SUMMARY, METRICS, TIMING, MANIFEST].map(String::from).into_iter().chain(temporaries()) {
+        for name in [SUMMARY, HEADS, METRICS, TIMING, MANIFEST].map(String::from).into_iter().chain(temporaries()) {
             let path = self.path.join(name);
             match fs::remove_file(&path).map_err(RunError::io("remove", &path)) {
                 Err(error) if !files::is_absent(&error) => return Err(error),
                 _ => {}
             }
         }
+        self.snapshots().clear()?;
         let checkpoints = self.path.join(CHECKPOINTS);
         match fs::symlink_metadata(&checkpoints) {
             // A link leads to somebody else's files.
@@ -272,7 +286,7 @@ impl RunDirectory {
 
 /// Names of files that may be left where writing was interrupted.
 fn temporaries() -> impl Iterator<Item = String> {
-    [CONFIG, MANIFEST, SUMMARY].into_iter().map(|name| format!("{name}{}", files::TEMPORARY))
+    [CONFIG, MANIFEST, SUMMARY, HEADS].into_iter().map(|name| format!("{name}{}", files::TEMPORARY))
 }
 
 #[cfg(test)]
@@ -317,7 +331,9 @@ mod tests {
         assert_eq!((metrics.last_step(), timings.last_step()), (Some(5), Some(5)));
 
         run.checkpoints().save(&Checkpoint { step: 5, ..Default::default() }).unwrap();
+        run.snapshots().save(5, &Default::default()).unwrap();
         summary().write(&run.summary_path()).unwrap();
+        fs::write(run.heads_path(), "{}").unwrap();
         assert_eq!(run.state().unwrap(), State::Finished(summary()));
         drop(lock);
         let lock = run.create(&config()).unwrap();
@@ -341,6 +357,7 @@ mod tests {
             "checkpoints/notes.txt",
             "checkpoints/step-5/notes.txt",
             "checkpoints/step-x/model.safetensors",
+            "snapshots/notes.txt",
         ];
         for name in foreign {
             let path = run.path().join(name);

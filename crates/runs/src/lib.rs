@@ -18,6 +18,7 @@
 //! - what it measured: [`MetricsLog`] and [`TimingLog`], one JSON object a line
 //! - what it was: [`Manifest`], with [`weights_fingerprint()`]
 //! - where it can go on from: [`Checkpoints`], each complete or absent
+//! - what its weights were on the way: [`Snapshots`]
 //! - how it ended: [`Summary`]
 //! - what is compared, and that its arms match: [`Experiment`], [`Ledger`]
 //!
@@ -35,6 +36,7 @@ pub mod manifest;
 pub mod metrics;
 mod nearest;
 mod numbers;
+pub mod snapshots;
 pub mod summary;
 pub mod tensors;
 
@@ -47,5 +49,6 @@ pub use ledger::{Ledger, LedgerRun, Mismatch};
 pub use lines::Log;
 pub use manifest::{Fingerprints, Manifest, Parts, Program, WeightsFingerprint, weights_fingerprint};
 pub use metrics::{Metric, MetricsLog, Timing, TimingLog, read_metrics, read_timings};
+pub use snapshots::Snapshots;
 pub use summary::{Best, Score, Status, Summary};
 pub use tensors::{Tensor, Tensors};

@@ -35,6 +35,8 @@ pub enum Command {
     Compare(CompareArguments),
     /// Make results, figures and the summary of an experiment anew from its run directories.
     Report(ReportArguments),
+    /// Show what each attention head of a run does: what it reads, what it is worth, and whether it is dead or a duplicate.
+    Heads(HeadsArguments),
     /// List the tasks, or explain one and show samples of it.
     Tasks(TasksArguments),
     /// Write a run's weights, config and an example into one safetensors file.
@@ -124,11 +126,24 @@ pub struct CompareArguments {
 /// Arguments of `report`.
 #[derive(Args, Clone, Debug)]
 pub struct ReportArguments {
-    /// The experiment's folder, such as runs/h1-vs-h8.
+    /// The experiment's folder, such as runs/h1-vs-h8, or a run directory, whose heads are analysed.
     pub folder: PathBuf,
     /// Take runs of other versions of this program or of other backends too, and say so in the result.
     #[arg(long)]
     pub mixed: bool,
+}
+
+/// Arguments of `heads`.
+#[derive(Args, Clone, Debug)]
+pub struct HeadsArguments {
+    /// The run directory.
+    pub run: PathBuf,
+    /// Print everything as JSON, each snapshot and the maps included: the content of heads.json in the run directory.
+    #[arg(long)]
+    pub json: bool,
+    /// Analyse again although the run directory holds an analysis of these weights.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Arguments of `tasks`.

@@ -130,6 +130,7 @@ pub fn train(
 
     // ---- Steps --------------------------------------------------------------------------------------------------------
     let (micro_batches, batch_size) = (settings.accumulate as u64, settings.batch_size as u64);
+    let snapshot_steps = settings.snapshot_steps();
     let mut step = first_step;
     let mut diverged = false;
     while step < settings.steps && !diverged && !interrupter.should_stop() {
@@ -160,7 +161,7 @@ pub fn train(
             log.metric(&Metric { lr: Some(lr), grad_norm: Some(norm), ..line })?;
         }
 
-        // Evaluation and checkpoint.
+        // Evaluation, snapshot and checkpoint.
         if !diverged && (step.is_multiple_of(settings.eval_every) || step == settings.steps) {
             let tally = validation.score(&model.valid(), device)?;
             observer.validated(step, &tally);
@@ -171,6 +172,10 @@ pub fn train(
             if !diverged {
                 score = Some(score_of(&tally));
                 best = Best::of(best, step, score_of(&tally));
+                // Before the checkpoint: a run that goes on from there has it.
+                if snapshot_steps.contains(&step) {
+                    directory.snapshots().save(step, &tensors::to_host(&model))?;
+                }
                 save(directory, &mut log, &model, &optimiser, step, score, best)?;
             }
         }

@@ -10,7 +10,7 @@ use runs::{
 use super::RunProblem;
 
 /// A planned run and what it left.
-pub(super) struct Record {
+pub(crate) struct Record {
     pub plan: PlannedRun,
     ending: Result<Ended, String>,
 }
@@ -38,6 +38,17 @@ impl Record {
         self.ending.as_ref().ok().map(|ended| &ended.manifest)
     }
 
+    /// Why it did not finish; `None` if it did.
+    pub fn problem(&self) -> Option<String> {
+        match &self.ending {
+            Err(reason) => Some(reason.clone()),
+            Ok(ended) => match ended.summary.status {
+                Status::Diverged { step } => Some(format!("diverged at step {step}")),
+                Status::Finished => None,
+            },
+        }
+    }
+
     /// The name of its directory.
     pub fn directory(&self) -> String {
         let name = self.plan.directory.path().file_name().unwrap_or_default();
@@ -46,7 +57,7 @@ impl Record {
 }
 
 /// Reads every planned run.
-pub(super) fn records(plans: &[PlannedRun]) -> Vec<Record> {
+pub(crate) fn records(plans: &[PlannedRun]) -> Vec<Record> {
     let record = |plan: &PlannedRun| {
         let plan = PlannedRun { directory: located(plan), ..plan.clone() };
         Record { ending: ended(&plan), plan }
@@ -103,16 +114,9 @@ pub(super) fn ledger(experiment: &Experiment, records: &[Record], mixed_ok: bool
 
 /// Every run that did not finish.
 pub(super) fn problems(records: &[Record]) -> Vec<RunProblem> {
-    let reason = |record: &Record| match &record.ending {
-        Err(reason) => Some(reason.clone()),
-        Ok(ended) => match ended.summary.status {
-            Status::Diverged { step } => Some(format!("diverged at step {step}")),
-            Status::Finished => None,
-        },
-    };
     let problem = |record: &Record| {
         let (arm, pair) = (record.plan.arm.clone(), record.plan.pair);
-        Some(RunProblem { arm, pair, directory: record.directory(), reason: reason(record)? })
+        Some(RunProblem { arm, pair, directory: record.directory(), reason: record.problem()? })
     };
     records.iter().filter_map(problem).collect()
 }

@@ -150,10 +150,20 @@ fn an_input_longer_than_the_learned_positions_names_both_numbers() {
 #[test]
 fn gates_and_padding_of_another_shape_are_refused() {
     let base = || ModelConfig { d_model: 16, heads: 4, layers: 2, ..Default::default() };
-    for given in [vec![4], vec![4, 4, 4], vec![4, 3], vec![1, 1]] {
-        let gates: Vec<_> = given.iter().map(|&heads| Tensor::<1>::ones([heads], &Device::flex())).collect();
+    let (one, each) = ([1, 4], [2, 4]); // the batch is of 2 samples
+    for given in [vec![one], vec![one; 3], vec![one, [1, 3]], vec![[1, 1]; 2], vec![[3, 4]; 2], vec![each, [4, 2]]] {
+        let gates: Vec<_> = given.iter().map(|&shape| Tensor::<2>::ones(shape, &Device::flex())).collect();
         let call = Call { gates: Some(&gates), ..Default::default() };
-        assert_eq!(refusal(base(), 6, call), Some(CallError::Gates { given, layers: 2, heads: 4 }));
+        assert_eq!(refusal(base(), 6, call), Some(CallError::Gates { given, layers: 2, heads: 4, batch: 2 }));
+    }
+    let gates = [one, each].map(|shape| Tensor::<2>::ones(shape, &Device::flex()));
+    let open = Call { gates: Some(&gates), ..Default::default() };
+    assert_eq!(refusal(base(), 6, open), None);
+    let expected = [4, 6, 4];
+    for given in [vec![expected], vec![expected, [4, 5, 4]], vec![[1, 6, 4]; 2], vec![[4, 6, 16]; 2]] {
+        let replacements: Vec<_> = given.iter().map(|&shape| Tensor::<3>::ones(shape, &Device::flex())).collect();
+        let call = Call { replacements: Some(&replacements), ..open };
+        assert_eq!(refusal(base(), 6, call), Some(CallError::Replacements { given, layers: 2, expected }));
     }
     let padding = [false; 11];
     let call = Call { padding: Some(&padding), ..Default::default() };

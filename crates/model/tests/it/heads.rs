@@ -16,6 +16,8 @@ checks![
     permuting_heads_changes_nothing,
     permuting_groups_changes_nothing,
     gate_0_removes_a_head,
+    a_replacement_takes_the_place_of_what_a_gate_closes,
+    gates_of_each_sample_are_its_own,
     gradient_of_a_gate_is_the_effect_of_its_head,
     gates_reach_their_layer,
     key_bias_changes_nothing,
@@ -54,13 +56,23 @@ fn textbook(weights: &Weights, x: &[Vec<f64>], head: usize, kv_head: usize, k: u
 
 /// The whole attention from [`textbook`] heads, `[B·L·D]`.
 fn by_hand(weights: &Weights, x: &[f32], config: &ModelConfig) -> Vec<f32> {
+    by_hand_with(weights, x, config, |_, context| context)
+}
+
+/// The same with each head's context `[L][K]` changed by `change`, which is told the head.
+fn by_hand_with(
+    weights: &Weights,
+    x: &[f32],
+    config: &ModelConfig,
+    change: impl Fn(usize, Vec<Vec<f64>>) -> Vec<Vec<f64>>,
+) -> Vec<f32> {
     let (k, group) = (config.d_head(), config.heads / config.kv_heads());
     let output = &weights["output.weight"];
     let bias = &weights["output.bias"];
     let mut out = Vec::new();
     for sample in x.chunks(L * D) {
         let rows: Vec<Vec<f64>> = sample.chunks(D).map(|row| row.iter().map(|&v| f64::from(v)).collect()).collect();
-        let heads: Vec<_> = (0..config.heads).map(|h| textbook(weights, &rows, h, h / group, k)).collect();
+        let heads: Vec<_> = (0..config.heads).map(|h| change(h, textbook(weights, &rows, h, h / group, k))).collect();
         for i in 0..L {
             let merged: Vec<f64> = match config.merge {
                 Merge::Concat => heads.iter().flat_map(|context| context[i].clone()).collect(),
@@ -154,8 +166,8 @@ fn permuting_groups_changes_nothing(backend: &Backend) {
     permutation_changes_nothing(backend, 2, [1, 0, 3, 2], &[0, 1]);
 }
 
-fn gates(numbers: [f32; 4], backend: &Backend) -> Tensor<1> {
-    Tensor::from_data(TensorData::new(numbers.to_vec(), [4]), &backend.device)
+fn gates(numbers: [f32; 4], backend: &Backend) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(numbers.to_vec(), [1, 4]), &backend.device)
 }
 
 fn gate_0_removes_a_head(backend: &Backend) {
@@ -179,12 +191,69 @@ fn gate_0_removes_a_head(backend: &Backend) {
     assert_eq!(values(module.forward(x, None, AttentionCall { gates: Some(&open), ..plain }).output), all);
 }
 
+/// Gate 0 puts the replacement in the context's place, gate 0.25 three quarters of it; contexts come as they were before.
+fn a_replacement_takes_the_place_of_what_a_gate_closes(backend: &Backend) {
+    let config = ModelConfig { d_model: D, heads: 4, ..Default::default() };
+    let k = config.d_head();
+    let module = attention(&config, backend);
+    let weights = to_host(&module);
+    let x = scrambled::<3>([B, L, D], 6, backend);
+    let replacement = scrambled::<3>([4, L, k], 7, backend);
+    let mask = Mask::causal(L, L).prepare([B, 4, L, L], &backend.device).unwrap();
+    let numbers = [1.0, 0.0, 0.25, 1.0];
+    let gates = gates(numbers, backend);
+    let call = AttentionCall {
+        mask: Some(&mask),
+        gates: Some(&gates),
+        replacement: Some(&replacement),
+        contexts: true,
+        ..Default::default()
+    };
+    let got = module.forward(x.clone(), None, call);
+    let other = values(replacement.clone());
+    let expected = by_hand_with(&weights, &values(x.clone()), &config, |head, context| {
+        let gate = f64::from(numbers[head]);
+        let at = |i: usize, c: usize| gate * context[i][c] + (1.0 - gate) * f64::from(other[(head * L + i) * k + c]);
+        (0..L).map(|i| (0..k).map(|c| at(i, c)).collect()).collect()
+    });
+    let mut worst = Worst::new(backend.name, backend.tolerance);
+    worst.compare_values("output", &values(got.output), &expected);
+
+    let contexts = got.contexts.unwrap();
+    assert_eq!(contexts.dims(), [B, 4, L, k]);
+    let rows: Vec<Vec<Vec<f64>>> = values(x)
+        .chunks(L * D)
+        .map(|sample| sample.chunks(D).map(|row| row.iter().map(|&v| f64::from(v)).collect()).collect())
+        .collect();
+    let by_hand = rows.iter().flat_map(|rows| (0..4).flat_map(|h| textbook(&weights, rows, h, h, k)));
+    let by_hand: Vec<f32> = by_hand.flatten().map(|value| value as f32).collect();
+    worst.compare_values("contexts", &values(contexts), &by_hand);
+}
+
+fn gates_of_each_sample_are_its_own(backend: &Backend) {
+    let config = ModelConfig { d_model: D, heads: 4, ..Default::default() };
+    let module = attention(&config, backend);
+    let x = scrambled::<3>([B, L, D], 8, backend);
+    let of_sample = [[1.0, 0.0, 1.0, 0.5], [0.0, 1.0, -1.0, 1.0]];
+    let both = Tensor::cat(of_sample.map(|numbers| gates(numbers, backend)).to_vec(), 0);
+    let output = |gates: &Tensor<2>| {
+        module.forward(x.clone(), None, AttentionCall { gates: Some(gates), ..Default::default() }).output
+    };
+    let got = values(output(&both));
+    for (sample, numbers) in of_sample.into_iter().enumerate() {
+        let alone = values(output(&gates(numbers, backend)));
+        let range = sample * L * D..(sample + 1) * L * D;
+        let mut worst = Worst::new(backend.name, backend.tolerance);
+        worst.compare_values("output", &got[range.clone()], &alone[range]);
+    }
+}
+
 /// The output is linear in each gate.
 fn gradient_of_a_gate_is_the_effect_of_its_head(backend: &Backend) {
     let module = attention(&ModelConfig { d_model: D, heads: 4, ..Default::default() }, backend);
     let x = scrambled::<3>([B, L, D], 4, backend);
     let cotangent = scrambled::<3>([B, L, D], 5, backend);
-    let loss = |gates: &Tensor<1>| {
+    let loss = |gates: &Tensor<2>| {
         let call = AttentionCall { gates: Some(gates), ..Default::default() };
         (module.forward(x.clone(), None, call).output * cotangent.clone()).sum()
     };
@@ -207,7 +276,7 @@ fn gates_reach_their_layer(backend: &Backend) {
     let model =
         Decoder::new(&config, Dims { vocab: 5, outputs: 3, length: 4, source: None }, 0, &backend.device).unwrap();
     let tokens = tokens(&[&[0, 4, 2, 1]], backend);
-    let logits = |gates: &[Tensor<1>]| {
+    let logits = |gates: &[Tensor<2>]| {
         model.forward(tokens.clone(), Call { gates: Some(gates), ..Default::default() }).unwrap().logits
     };
     let plain = values(model.forward(tokens.clone(), Call::default()).unwrap().logits);

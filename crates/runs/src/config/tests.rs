@@ -114,6 +114,7 @@ fn the_resolved_config_is_complete_and_in_order() {
     eval_every = 50
     eval_batch = 256
     log_every = 1
+    snapshots = 8
     "#);
     assert_eq!(config.hash().len(), 8);
     assert_ne!(config.hash(), Config { seed: 1, ..config.clone() }.hash());

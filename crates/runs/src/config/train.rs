@@ -62,6 +62,9 @@ pub struct TrainConfig {
     pub eval_batch: usize,
     /// Optimiser steps between metric lines of training, 1 to 100,000,000.
     pub log_every: u64,
+    /// Evaluations, 0 to 1,000, at which the weights alone are kept in `snapshots/`, for the analysis of heads; a snapshot is
+    /// as large as the model. Which they are: see [`TrainConfig::snapshot_steps`].
+    pub snapshots: u64,
 }
 
 impl Default for TrainConfig {
@@ -83,6 +86,7 @@ impl Default for TrainConfig {
             eval_every: 50,
             eval_batch: 256,
             log_every: 1,
+            snapshots: 8,
         }
     }
 }
@@ -150,8 +154,31 @@ const MOST_SAMPLES: u64 = 1 << 16;
 const MOST_STEP_SAMPLES: u128 = 1 << 24;
 /// Most numbers in one tensor: 1 GiB of f32.
 const MOST_ELEMENTS: u128 = 1 << 28;
+/// Most snapshots of a run.
+const MOST_SNAPSHOTS: u64 = 1000;
 
 impl TrainConfig {
+    /// Steps at which a snapshot is kept, rising: for k of 1 to n = `snapshots` the evaluated step nearest to
+    /// `steps·(k/n)²` (the earlier of two that are as near), each once. They are dense where a model changes most, and the
+    /// last is the run's. None without snapshots or steps.
+    pub fn snapshot_steps(&self) -> Vec<u64> {
+        let (steps, every, n) =
+            (u128::from(self.steps), u128::from(self.eval_every.max(1)), u128::from(self.snapshots));
+        if steps == 0 {
+            return vec![];
+        }
+        // In units of 1/n² steps everything is whole.
+        let nearest = |k: u128| {
+            let wanted = steps * k * k;
+            let below = wanted / (every * n * n) * every;
+            let candidates = [below, (below + every).min(steps)].into_iter().filter(|&step| step > 0);
+            candidates.min_by_key(|step| (step * n * n).abs_diff(wanted)).unwrap_or(steps)
+        };
+        let mut found: Vec<u64> = (1..=n).map(|k| nearest(k) as u64).collect();
+        found.dedup();
+        found
+    }
+
     /// Refuses what can't be trained, or what would take gigabytes for one tensor, naming the values at fault.
     pub fn check(&self, sizes: SampleSizes, train_examples: Option<u64>) -> Result<(), TrainError> {
         for (key, value, least, most) in [
@@ -162,6 +189,7 @@ impl TrainConfig {
             ("eval_every", self.eval_every, 1, MOST_STEPS),
             ("eval_batch", self.eval_batch as u64, 1, MOST_SAMPLES),
             ("log_every", self.log_every, 1, MOST_STEPS),
+            ("snapshots", self.snapshots, 0, MOST_SNAPSHOTS),
         ] {
             if value < least || value > most {
                 return Err(TrainError::Count { key, value, least, most });
@@ -217,6 +245,7 @@ impl TrainConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const SIZES: SampleSizes = SampleSizes { length: 32, heads: 8, width: 256 };
 
@@ -242,12 +271,39 @@ mod tests {
             (TrainConfig { eval_every: 0, ..base() }, "eval_every"),
             (TrainConfig { eval_batch: 0, ..base() }, "eval_batch"),
             (TrainConfig { log_every: 0, ..base() }, "log_every"),
+            (TrainConfig { snapshots: 1001, ..base() }, "snapshots"),
             (TrainConfig { schedule_by: ScheduleBy::Pass, ..base() }, "schedule_by"),
         ] {
             assert_eq!(config.check(SIZES, None).unwrap_err().key(), key, "{config:?}");
         }
         assert_eq!(TrainConfig { schedule_by: ScheduleBy::Pass, ..base() }.check(SIZES, Some(10)), Ok(()));
         assert_eq!(TrainConfig { clip_norm: 0.0, steps: 0, ..base() }.check(SIZES, None), Ok(()));
+    }
+
+    #[test]
+    fn snapshots_are_dense_early_and_end_with_the_run() {
+        let steps = |steps, eval_every, snapshots| {
+            TrainConfig { steps, eval_every, snapshots, ..Default::default() }.snapshot_steps()
+        };
+        assert_eq!(steps(800, 50, 8), [50, 100, 200, 300, 450, 600, 800]);
+        assert_eq!(steps(800, 50, 1), [800]);
+        // The last step is evaluated though it is no multiple.
+        assert_eq!(steps(810, 510, 3), [510, 810]);
+        // 405 lies as near to 270 as to 540.
+        assert_eq!(steps(1620, 270, 2), [270, 1620]);
+        assert_eq!(steps(7, 50, 8), [7]);
+        assert_eq!((steps(0, 50, 8), steps(800, 50, 0)), (vec![], vec![]));
+        assert_eq!(steps(100_000_000, 1, 1000).len(), 1000);
+    }
+
+    proptest! {
+        #[test]
+        fn snapshots_are_evaluated_steps(steps in 1u64..=MOST_STEPS, every in 1u64..=MOST_STEPS, count in 1u64..=40) {
+            let found = TrainConfig { steps, eval_every: every, snapshots: count, ..Default::default() }.snapshot_steps();
+            prop_assert!(found.is_sorted_by(|a, b| a < b) && found.len() as u64 <= count);
+            prop_assert_eq!(found.last(), Some(&steps));
+            prop_assert!(found.iter().all(|&step| step > 0 && (step.is_multiple_of(every) || step == steps)), "{:?}", found);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod compare;
 mod dry_run;
 mod export;
 mod generate;
+mod heads;
 mod report;
 mod tasks;
 mod train;
@@ -52,6 +53,7 @@ pub fn main() -> ExitCode {
         Some(Command::Tasks(arguments)) => tasks::run(&arguments),
         Some(Command::Compare(arguments)) => compare::run(&arguments),
         Some(Command::Report(arguments)) => report::run(&arguments),
+        Some(Command::Heads(arguments)) => heads::run(&arguments),
         Some(Command::Export(arguments)) => export::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Completions { shell }) => {

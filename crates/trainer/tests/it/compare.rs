@@ -132,7 +132,10 @@ fn an_arm_that_diverges_counts_as_failed() {
     assert_eq!(wild.description.as_ref().unwrap().mean, 0.0, "the worst accuracy there is");
     assert_eq!(found.comparisons[0].pairs.len(), 6);
     assert_eq!(found.comparisons[0].verdict, Verdict::Worse);
-    assert!(ran.stdout.contains("0 + 6 diverged") && ran.stdout.contains("diverged (entered as 0): 6 of 6 runs of wild"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("0 + 6 diverged") && ran.stdout.contains("diverged (entered as 0): 6 of 6 runs of wild"),
+        "{ran:?}"
+    );
 }
 
 #[test]

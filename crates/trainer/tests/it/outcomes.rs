@@ -113,3 +113,21 @@ fn the_last_and_the_best_checkpoint_are_kept() {
         .unwrap();
     assert_eq!((smallest.step, smallest.loss), (best.step, best.loss));
 }
+
+/// Weights alone, at evaluated steps, the last of which are the final checkpoint's; none where none are wanted.
+#[test]
+fn snapshots_are_kept_on_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, _) = train_here(&small(&["train.snapshots=4"]), folder.path());
+    let snapshots = run.snapshots();
+    // 120·(k/4)² is 7.5, 30, 67.5 and 120; every 20th step is evaluated.
+    assert_eq!(snapshots.steps().unwrap(), [20, 60, 120]);
+    let last = run.checkpoints().load(120).unwrap().model;
+    assert_eq!(snapshots.load(120).unwrap(), last);
+    let earlier = snapshots.load(20).unwrap();
+    assert!(earlier.keys().eq(last.keys()) && earlier != last);
+
+    let (run, _) = train_here(&small(&["train.snapshots=0"]), folder.path());
+    assert!(run.snapshots().steps().unwrap().is_empty());
+    assert!(!run.path().join("snapshots").exists());
+}

@@ -153,6 +153,10 @@ pub fn result_files(run: &RunDirectory) -> BTreeMap<String, Vec<u8>> {
             files.insert(name, fs::read(&path).unwrap());
         }
     }
+    let snapshots = run.snapshots();
+    for step in snapshots.steps().unwrap() {
+        files.insert(format!("snapshots/{step}"), fs::read(snapshots.path(step)).unwrap());
+    }
     files
 }
 

@@ -1,0 +1,151 @@
+//! What a head is worth: the loss without it, the loss with it alone, the gradient of its gate.
+
+use burn::tensor::{Device, Tensor, TensorData};
+use model::loss::cross_entropy;
+use model::{Call, CallError, Decoder};
+
+use super::{
+    contexts::Contexts,
+    samples::{DeviceSamples, Samples},
+};
+
+/// A model and what its attentions give on the samples.
+pub struct Probe {
+    /// Mean loss over scored positions, in nats.
+    pub loss: f64,
+    /// Share of scored positions that are right.
+    pub accuracy: f64,
+    /// `[B][H][L][L]` for each layer of the decoder.
+    pub maps: Vec<Vec<f32>>,
+    /// `[B][H][Ls][Ls]` for each layer of the encoder.
+    pub encoder_maps: Vec<Vec<f32>>,
+    /// `[B][H][L][Ls]` for each layer.
+    pub cross_maps: Vec<Vec<f32>>,
+    /// What each layer's heads of the decoder have read.
+    pub contexts: Vec<Contexts>,
+    /// `[H, L, K]` for each layer: what takes the place of a removed head's context.
+    means: Vec<Tensor<3>>,
+    /// In evaluation mode.
+    model: Decoder,
+    /// On the device without autodiff.
+    samples: DeviceSamples,
+    device: Device,
+    heads: usize,
+}
+
+/// The effect of each head of one layer, `[H]`, in nats.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Effects {
+    /// Rise of the loss when the head's context is replaced by its mean over the samples at each position.
+    pub removal: Vec<f64>,
+    /// Rise of the loss when the contexts of all other heads of the layer are.
+    pub alone: Vec<f64>,
+}
+
+impl Probe {
+    /// Runs `model`, which lives on `device`, on the samples. At least one position must be scored.
+    ///
+    /// # Errors
+    /// Samples that the model can't take.
+    pub fn new(model: Decoder, samples: &Samples, device: &Device) -> Result<Self, CallError> {
+        let on_device = DeviceSamples::new(&samples.batch, device);
+        let call = Call { maps: true, contexts: true, ..on_device.call() };
+        let output = model.forward(on_device.tokens.clone(), call)?;
+        let (_, targets) = samples.batch.scored_positions();
+        let guesses = output.logits.clone().argmax(1).into_data();
+        let right = guesses.iter::<i64>().zip(&targets).filter(|&(guess, &target)| guess == i64::from(target)).count();
+        let loss = mean(&host(cross_entropy(output.logits, on_device.targets.clone())));
+        let contexts: Vec<Contexts> = output
+            .contexts
+            .into_iter()
+            .map(|contexts| Contexts { shape: contexts.dims(), values: host(contexts) })
+            .collect();
+        let mean_on_device = |contexts: &Contexts| {
+            let [_, h, l, k] = contexts.shape;
+            Tensor::from_data(TensorData::new(contexts.mean(&samples.padding), [h, l, k]), device)
+        };
+        let on_host = |maps: Vec<Tensor<4>>| maps.into_iter().map(host).collect();
+        Ok(Self {
+            loss,
+            accuracy: right as f64 / targets.len() as f64,
+            maps: on_host(output.maps),
+            encoder_maps: on_host(output.encoder_maps),
+            cross_maps: on_host(output.cross_maps),
+            means: contexts.iter().map(mean_on_device).collect(),
+            heads: contexts.first().map_or(0, |contexts| contexts.shape[1]),
+            contexts,
+            model,
+            samples: on_device,
+            device: device.clone(),
+        })
+    }
+
+    /// The effect of each head of `layer` of the decoder.
+    ///
+    /// # Errors
+    /// Samples that the model can't take.
+    pub fn effects(&self, layer: usize) -> Result<Effects, CallError> {
+        let heads = 0..self.heads;
+        let removal = heads.clone().map(|head| self.rise(layer, |other| other != head)).collect::<Result<_, _>>()?;
+        let alone = heads.map(|head| self.rise(layer, |other| other == head)).collect::<Result<_, _>>()?;
+        Ok(Effects { removal, alone })
+    }
+
+    /// How much the loss rises when only some heads of `layer` are kept.
+    fn rise(&self, layer: usize, is_kept: impl Fn(usize) -> bool) -> Result<f64, CallError> {
+        let gate = |other: usize, head: usize| if other != layer || is_kept(head) { 1.0f32 } else { 0.0 };
+        let gates: Vec<Tensor<2>> = (0..self.means.len())
+            .map(|other| {
+                let numbers: Vec<f32> = (0..self.heads).map(|head| gate(other, head)).collect();
+                Tensor::from_data(TensorData::new(numbers, [1, self.heads]), &self.device)
+            })
+            .collect();
+        let call = Call { gates: Some(&gates), replacements: Some(&self.means), ..self.samples.call() };
+        let logits = self.model.forward(self.samples.tokens.clone(), call)?.logits;
+        Ok(mean(&host(cross_entropy(logits, self.samples.targets.clone()))) - self.loss)
+    }
+}
+
+/// `[layers][H]`: the mean over samples of |∂ loss / ∂ gate| at gate 1, the loss being a sample's mean over its scored
+/// positions (Michel 2019, section 4.1). `model` lives on `device` with autodiff. A sample in which nothing is scored is left
+/// out.
+///
+/// # Errors
+/// Samples that the model can't take.
+pub fn importance(
+    model: &Decoder,
+    [layers, heads]: [usize; 2],
+    samples: &Samples,
+    device: &Device,
+) -> Result<Vec<Vec<f64>>, CallError> {
+    let (b, l) = (samples.batch.batch, samples.batch.len);
+    let (positions, _) = samples.batch.scored_positions();
+    let mut scored_of = vec![0usize; b];
+    positions.iter().for_each(|&position| scored_of[position as usize / l] += 1);
+    let weights: Vec<f32> = positions.iter().map(|&position| 1.0 / scored_of[position as usize / l] as f32).collect();
+    let weights = Tensor::<1>::from_data(TensorData::new(weights, [positions.len()]), device);
+
+    let on_device = DeviceSamples::new(&samples.batch, device);
+    let gates: Vec<Tensor<2>> = (0..layers).map(|_| Tensor::ones([b, heads], device).require_grad()).collect();
+    let call = Call { gates: Some(&gates), ..on_device.call() };
+    let logits = model.forward(on_device.tokens.clone(), call)?.logits;
+    // The gates of a sample act on its own loss alone, so the gradient of the sum is that of each.
+    let gradients = (cross_entropy(logits, on_device.targets.clone()) * weights).sum().backward();
+    let counted = scored_of.iter().filter(|&&scored| scored > 0).count() as f64;
+    let of_layer = |gates: &Tensor<2>| {
+        let gradient = gates.grad(&gradients).map_or(vec![0.0; b * heads], host); // [B][H]
+        let of_head =
+            |h: usize| gradient.iter().skip(h).step_by(heads).map(|&slope| f64::from(slope).abs()).sum::<f64>();
+        (0..heads).map(|h| of_head(h) / counted).collect()
+    };
+    Ok(gates.iter().map(of_layer).collect())
+}
+
+/// The numbers of a tensor, row-major.
+fn host<const N: usize>(tensor: Tensor<N>) -> Vec<f32> {
+    tensor.into_data().iter::<f32>().collect()
+}
+
+fn mean(values: &[f32]) -> f64 {
+    values.iter().map(|&value| f64::from(value)).sum::<f64>() / values.len() as f64
+}

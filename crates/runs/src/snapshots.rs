@@ -1,0 +1,157 @@
+//! `snapshots/step-N.safetensors`: the weights at some steps of a run, for whoever wants to see how they came about.
+//!
+//! A run can't go on from them: that is what [`crate::Checkpoints`] are for. A snapshot is complete or absent, and the same
+//! bytes whatever was interrupted on the way. The untrained weights need none: they follow from the config.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    error::RunError,
+    files,
+    tensors::{self, Tensors},
+};
+
+/// The snapshots of a run.
+#[derive(Clone, Debug)]
+pub struct Snapshots {
+    folder: PathBuf,
+}
+
+impl Snapshots {
+    /// Those in a folder, which need not exist yet.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// The file of the snapshot of `step`.
+    pub fn path(&self, step: u64) -> PathBuf {
+        self.folder.join(format!("step-{step}.safetensors"))
+    }
+
+    /// Writes the weights at `step` by parameter path, whole or not at all.
+    ///
+    /// # Errors
+    /// Where the disk is full or gone, or a tensor's shape doesn't fit its values.
+    pub fn save(&self, step: u64, model: &Tensors) -> Result<(), RunError> {
+        fs::create_dir_all(&self.folder).map_err(RunError::io("create", &self.folder))?;
+        let path = self.path(step);
+        files::write_atomically(&path, &tensors::to_bytes(model, &path)?)
+    }
+
+    /// Reads the weights at `step`.
+    ///
+    /// # Errors
+    /// Where there is no such snapshot, or it is no valid file of tensors.
+    pub fn load(&self, step: u64) -> Result<Tensors, RunError> {
+        tensors::read(&self.path(step))
+    }
+
+    /// Steps that have a snapshot, rising.
+    ///
+    /// # Errors
+    /// Where the folder can't be read.
+    pub fn steps(&self) -> Result<Vec<u64>, RunError> {
+        let mut steps: Vec<u64> = self.names()?.iter().filter_map(|name| step_of(name)).collect();
+        steps.sort_unstable();
+        Ok(steps)
+    }
+
+    /// Removes all snapshots and what interrupted writing left, and the folder if nothing else is in it.
+    pub(crate) fn clear(&self) -> Result<(), RunError> {
+        for name in self.names()? {
+            if step_of(name.strip_suffix(files::TEMPORARY).unwrap_or(&name)).is_some() {
+                remove(&self.folder.join(name))?;
+            }
+        }
+        // Fails where something else is in it, which is as it should be.
+        let _ = fs::remove_dir(&self.folder);
+        Ok(())
+    }
+
+    /// Names of the files in the folder; none where it is a link, which leads to somebody else's files.
+    fn names(&self) -> Result<Vec<String>, RunError> {
+        let io = || RunError::io("read", &self.folder);
+        match fs::symlink_metadata(&self.folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
+            Err(error) => return Err(io()(error)),
+            Ok(metadata) if !metadata.is_dir() => return Ok(vec![]),
+            Ok(_) => {}
+        }
+        let mut names = vec![];
+        for entry in fs::read_dir(&self.folder).map_err(io())? {
+            let entry = entry.map_err(io())?;
+            if entry.file_type().map_err(io())?.is_file() {
+                names.extend(entry.file_name().into_string());
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// `step-120.safetensors` → 120; `None` for any other name.
+fn step_of(name: &str) -> Option<u64> {
+    let step: u64 = name.strip_prefix("step-")?.strip_suffix(".safetensors")?.parse().ok()?;
+    (format!("step-{step}.safetensors") == name).then_some(step)
+}
+
+fn remove(path: &Path) -> Result<(), RunError> {
+    match fs::remove_file(path).map_err(RunError::io("remove", path)) {
+        Err(error) if !files::is_absent(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensors::Tensor;
+
+    fn weights(value: f32) -> Tensors {
+        Tensors::from([("blocks.0.x".to_string(), Tensor { shape: vec![2], values: vec![value, -value] })])
+    }
+
+    #[test]
+    fn snapshots_are_written_read_listed_and_cleared() {
+        let folder = tempfile::tempdir().unwrap();
+        let snapshots = Snapshots::new(folder.path().join("snapshots"));
+        assert!(snapshots.steps().unwrap().is_empty());
+        for step in [100, 50, 800] {
+            snapshots.save(step, &weights(step as f32)).unwrap();
+        }
+        snapshots.save(50, &weights(3.0)).unwrap();
+        assert_eq!(snapshots.steps().unwrap(), [50, 100, 800]);
+        assert_eq!((snapshots.load(50).unwrap(), snapshots.load(800).unwrap()), (weights(3.0), weights(800.0)));
+        assert!(snapshots.load(51).unwrap_err().to_string().contains("step-51.safetensors"));
+
+        fs::write(snapshots.path(7).with_extension("safetensors.tmp"), "half").unwrap();
+        let foreign = ["notes.txt", "step-07.safetensors", "step-1.safetensors.old"];
+        for name in foreign {
+            fs::write(snapshots.folder.join(name), "mine").unwrap();
+        }
+        assert_eq!(snapshots.steps().unwrap(), [50, 100, 800]);
+        snapshots.clear().unwrap();
+        let left = snapshots.names().unwrap();
+        assert!(left.len() == 3 && foreign.iter().all(|name| left.contains(&name.to_string())), "{left:?}");
+        for name in foreign {
+            fs::remove_file(snapshots.folder.join(name)).unwrap();
+        }
+        snapshots.clear().unwrap();
+        assert!(!snapshots.folder.exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = Snapshots::new(folder.path().join("elsewhere"));
+        elsewhere.save(5, &weights(1.0)).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&elsewhere.folder, &link).unwrap();
+        Snapshots::new(&link).clear().unwrap();
+        assert_eq!(elsewhere.steps().unwrap(), [5]);
+    }
+}

@@ -1,0 +1,62 @@
+//! `trainer heads`: what each attention head of a run does.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use analysis::heads::{self, HeadAnalysis, Steps};
+use burn::tensor::Device;
+use indicatif::{ProgressBar, ProgressStyle};
+use runs::{Backend, Config, RunDirectory};
+
+use super::{Failure, Success, print};
+use crate::backend;
+use crate::cli::HeadsArguments;
+
+pub fn run(arguments: &HeadsArguments) -> Result<Success, Failure> {
+    let analysis = of_run(&arguments.run, arguments.force)?;
+    if arguments.json {
+        // Numbers, text and lists alone: nothing that JSON lacks.
+        print(serde_json::to_string(&analysis).unwrap_or_default());
+    } else {
+        print(heads::table(&analysis));
+    }
+    Ok(Success::Done)
+}
+
+/// Whether a folder is that of a run rather than of an experiment.
+pub fn is_run(folder: &Path) -> bool {
+    RunDirectory::at(folder).config_path().is_file()
+}
+
+/// The analysis of the run in `folder`, kept there as heads.json; `anew` makes it again.
+pub fn of_run(folder: &Path, anew: bool) -> Result<HeadAnalysis, Failure> {
+    if !is_run(folder) {
+        return Err(Failure::usage(format!("{} is no run directory: it holds no config.toml", folder.display())));
+    }
+    let directory = RunDirectory::at(folder);
+    let config = Config::load(&directory.config_path(), &[]).map_err(Failure::usage)?;
+    let device = device(config.backend)?;
+    heads::analyse_or_read(&config, &directory, Steps::All, &device, anew).map_err(Failure::failed)
+}
+
+/// Writes heads.json of the experiment in `folder` and of its runs.
+pub fn of_experiment(folder: &Path) -> Result<(), Failure> {
+    let device = device(Backend::default())?;
+    let line = if std::io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
+    line.set_style(ProgressStyle::with_template("heads of run {pos} of {len}").unwrap_or(ProgressStyle::default_bar()));
+    let progress = |done: usize, all: usize| {
+        line.set_length(all as u64);
+        line.set_position((done + 1).min(all) as u64);
+    };
+    let result = heads::of_experiment(folder, &device, false, progress);
+    line.finish_and_clear();
+    result.map(drop).map_err(Failure::failed)
+}
+
+/// Where heads are analysed: the same backend for every run, so that numbers compare, but for builds without it.
+fn device(of_run: Backend) -> Result<Device, Failure> {
+    let built = backend::built();
+    let backend = if built.contains(&Backend::Flex) { Backend::Flex } else { of_run };
+    let backend = if built.contains(&backend) { backend } else { built.first().copied().unwrap_or(backend) };
+    backend::open(backend).map_err(Failure::failed)
+}

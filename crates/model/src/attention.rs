@@ -9,6 +9,7 @@ use crate::config::{Merge, ModelConfig, Positions};
 use crate::dropout::DropoutAt;
 use crate::mask::Prepared;
 use crate::positions::rotate;
+use crate::trace::Part;
 use crate::weights::Weights;
 
 /// Attention from Lq queries to Lk keys; self-attention where both come from one input.
@@ -45,6 +46,8 @@ pub struct AttentionCall<'a> {
     pub gates: Option<&'a Tensor<1>>,
     /// Return the maps.
     pub maps: bool,
+    /// Where the nodes of the computation are kept.
+    pub trace: Option<Part<'a>>,
 }
 
 /// What [`Attention::forward`] gives.
@@ -106,18 +109,27 @@ impl Attention {
         let split = |z: Tensor<3>, heads: usize, length: usize| {
             z.reshape([b, length, heads, k]).swap_dims(1, 2) // [B, heads, L, K]
         };
-        let mut query = split(self.query.forward(x), h, lq);
-        let mut key = split(self.key.forward(memory.clone()), g, lk);
-        let value = split(self.value.forward(memory), g, lk);
+        keep(call.trace, "query_input", &x);
+        keep(call.trace, "key_input", &memory);
+        let (query, key, value) = (self.query.forward(x), self.key.forward(memory.clone()), self.value.forward(memory));
+        keep(call.trace, "query", &query);
+        keep(call.trace, "key", &key);
+        keep(call.trace, "value", &value);
+        let (mut query, mut key, value) = (split(query, h, lq), split(key, g, lk), split(value, g, lk));
         if self.rotate && !cross {
             (query, key) = (rotate(query, 0), rotate(key, 0));
         }
+        keep(call.trace, "query_heads", &query);
+        keep(call.trace, "key_heads", &key);
+        keep(call.trace, "value_heads", &value);
         let query = query * (1.0 / (k as f64).sqrt());
 
         // The H/G query heads of a group are more rows for their key head: no key is copied.
         let query = query.reshape([b, g, h / g * lq, k]);
         let scores = query.matmul(key.transpose()).reshape([b, h, lq, lk]);
+        keep(call.trace, "scores", &scores);
         let maps = masked_softmax(scores, call.mask);
+        keep(call.trace, "maps", &maps);
 
         let kept = match call.dropout {
             Some(dropout) => dropout.apply(maps.clone()),
@@ -128,12 +140,22 @@ impl Attention {
             Some(gates) => context * gates.clone().reshape([1, h, 1, 1]),
             None => context,
         };
+        keep(call.trace, "context", &context);
         let merged: Tensor<3> = if self.average_heads {
             context.mean_dim(1).reshape([b, lq, k])
         } else {
             context.swap_dims(1, 2).reshape([b, lq, h * k])
         };
-        AttentionOutput { output: self.output.forward(merged), maps: call.maps.then_some(maps) }
+        keep(call.trace, "merged", &merged);
+        let output = self.output.forward(merged);
+        keep(call.trace, "output", &output);
+        AttentionOutput { output, maps: call.maps.then_some(maps) }
+    }
+}
+
+fn keep<const N: usize>(trace: Option<Part>, node: &'static str, tensor: &Tensor<N>) {
+    if let Some(trace) = trace {
+        trace.keep(node, tensor);
     }
 }
 

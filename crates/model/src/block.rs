@@ -125,6 +125,7 @@ impl Block {
                 dropout: dropout(Place::Attention),
                 gates: call.gates.map(|gates| &gates[layer]),
                 maps: call.maps,
+                trace: call.trace.map(|trace| trace.part("attention")),
             },
         );
         let mut x = self.add(x, attention.output, layer, Place::AttentionOutput, call);
@@ -138,6 +139,7 @@ impl Block {
                     dropout: dropout(Place::CrossAttention),
                     gates: None,
                     maps: call.maps,
+                    trace: call.trace.map(|trace| trace.part("cross_attention")),
                 },
             );
             x = self.add(x, attention.output, layer, Place::CrossAttentionOutput, call);

@@ -12,6 +12,7 @@ use crate::dropout::{Dropout, Place};
 use crate::encoder::Encoder;
 use crate::mask::{Mask, MaskError, Prepared};
 use crate::positions::sinusoidal;
+use crate::trace::Trace;
 use crate::weights::Weights;
 
 /// Token and position embedding, blocks, final norm, output layer.
@@ -54,6 +55,8 @@ pub struct Call<'a> {
     pub gates: Option<&'a [Tensor<1>]>,
     /// Return the attention maps.
     pub maps: bool,
+    /// Where the nodes of the pass are kept.
+    pub trace: Option<&'a Trace>,
 }
 
 /// What an encoder reads.
@@ -154,14 +157,23 @@ impl Decoder {
 
         let mut x = embed(&self.token, &self.position, self.sinusoidal, tokens); // [B, L, D]
         let d = x.dims()[2];
+        if let Some(trace) = call.trace {
+            trace.keep("embedding", &x);
+        }
         if let Some(dropout) = call.dropout {
             x = dropout.at(0, Place::Embedding, self.embedding_dropout).apply(x);
         }
 
         let (mut maps, mut cross_maps) = (Vec::new(), Vec::new());
         for (layer, block) in self.blocks.iter().enumerate() {
+            if let Some(trace) = call.trace {
+                trace.enter(format!("blocks.{layer}"));
+            }
             let output = block.forward(x, mask.as_ref(), memory.as_ref(), layer, &call);
             x = output.x;
+            if let Some(trace) = call.trace {
+                trace.keep(format!("blocks.{layer}.output"), &x);
+            }
             maps.extend(output.maps);
             cross_maps.extend(output.cross_maps);
         }
@@ -180,6 +192,9 @@ impl Decoder {
             Some(logits) => logits.forward(x),
             None => x.matmul(self.token.weight.val().transpose()),
         };
+        if let Some(trace) = call.trace {
+            trace.keep("logits", &logits);
+        }
         Ok(Output { logits, maps, encoder_maps, cross_maps })
     }
 

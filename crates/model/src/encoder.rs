@@ -77,11 +77,20 @@ impl Encoder {
         if let Some(dropout) = call.dropout {
             x = dropout.at(first, Place::Embedding, self.embedding_dropout).apply(x);
         }
+        if let Some(trace) = call.trace {
+            trace.keep("encoder.embedding", &x);
+        }
         let call = Call { gates: None, ..*call };
         let mut maps = Vec::new();
         for (layer, block) in self.blocks.iter().enumerate() {
+            if let Some(trace) = call.trace {
+                trace.enter(format!("encoder.blocks.{layer}"));
+            }
             let output = block.forward(x, mask.as_ref(), None, first + layer, &call);
             x = output.x;
+            if let Some(trace) = call.trace {
+                trace.keep(format!("encoder.blocks.{layer}.output"), &x);
+            }
             maps.extend(output.maps);
         }
         Ok((Memory { output: normed(&self.norm, x), mask }, maps))

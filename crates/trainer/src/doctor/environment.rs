@@ -10,7 +10,7 @@ use crate::backend;
 
 const CONFIG: (&str, &str) = ("config", "the config is complete, and its sizes divide as they must");
 const ENVIRONMENT: (&str, &str) = ("environment", "the backend is in this build and finds a device");
-const MEMORY: (&str, &str) = ("memory", "a training step fits into the memory that is free");
+const MEMORY: (&str, &str) = ("memory", "training fits into the memory that is free");
 
 fn finding((check, meaning): (&'static str, &'static str), outcome: Outcome) -> Finding {
     Finding { check, meaning, outcome }
@@ -79,7 +79,7 @@ fn memory(config: &Config) -> Outcome {
     match available_bytes() {
         None => Outcome::skipped(format!("about {} MiB needed; this system does not tell what is free", mib(needed))),
         Some(available) if available < needed => Outcome::failed(
-            format!("a training step needs about {} MiB, {} MiB are free", mib(needed), mib(available)),
+            format!("training needs about {} MiB, {} MiB are free", mib(needed), mib(available)),
             "the batch, the model or its L × L maps are too large for this machine",
             "halve train.batch_size and double train.accumulate: the result is the same; or take a smaller model",
         ),
@@ -87,11 +87,14 @@ fn memory(config: &Config) -> Outcome {
     }
 }
 
-/// An estimate of what a training step holds at once, in bytes: parameters with gradients, moments and what an update
-/// makes of them, and the nodes that a backward pass needs.
+/// An estimate of what a run holds at once, in bytes: the program, parameters with gradients, moments and what an update
+/// makes of them, the nodes that a backward pass needs, and what the allocator keeps of the last evaluation. Within a
+/// third of what `--dry-run` measures on the configs of this repository.
 fn needed_bytes(config: &Config) -> u64 {
     /// Copies of the parameters: weights, gradients, two moments, four between.
     const COPIES: u64 = 8;
+    /// The program itself, with its backends.
+    const PROGRAM: u64 = 40 << 20;
     /// Tensors of the width of the stream that a block keeps: norms, projections, heads, contexts, sums.
     const STREAM: u64 = 16;
     /// Tensors of the width of the MLP: before, within and after the GELU.
@@ -107,7 +110,10 @@ fn needed_bytes(config: &Config) -> u64 {
     let stream = (STREAM * d.max(h * model.d_head() as u64) + mlp) * (l + ls);
     let maps = MAPS * h * (l * l + l * ls + ls * ls);
     let logits = 4 * l * dims.outputs as u64;
-    4 * (COPIES * parameters + batch * (layers * (stream + maps) + logits))
+    let step = COPIES * parameters + batch * (layers * (stream + maps) + logits);
+    // In evaluation a block's nodes are freed when the next one's are made.
+    let evaluation = config.train.eval_batch as u64 * ((stream + maps) / 2 + logits);
+    PROGRAM + 4 * (step + evaluation)
 }
 
 /// Memory that is free, within the limit of the process's group where there is one.

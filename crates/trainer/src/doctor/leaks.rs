@@ -152,7 +152,7 @@ pub fn padding(examination: &Examination) -> Result<Outcome, SubjectError> {
             if moved > TOLERANCE {
                 return Ok(failed("the source", moved));
             }
-            seen.push("padding of the source");
+            seen.push("the source");
         }
     }
     let probe = examination.probe()?;
@@ -162,12 +162,12 @@ pub fn padding(examination: &Examination) -> Result<Outcome, SubjectError> {
             return Ok(failed("the input", moved));
         }
         seen.push(match subject.config.dims().source {
-            Some(_) => "padding made up in the decoder's input",
-            None => "padding made up in the input, since this task has none",
+            Some(_) => "the decoder's input (made up)",
+            None => "the input (made up: this task has none)",
         });
     }
     Ok(match seen[..] {
         [] => Outcome::skipped("samples are too short to hold padding"),
-        _ => Outcome::ok(format!("tokens in {} move nothing", seen.join(" and in "))),
+        _ => Outcome::ok(format!("what stands in padding of {} moves nothing", seen.join(" and of "))),
     })
 }

@@ -229,9 +229,10 @@ pub fn stream(examination: &Examination) -> Result<Outcome, SubjectError> {
     };
     Ok(match compared("logits", &logits, &expected, &[]) {
         Some(problem) => problem,
-        None => {
-            Outcome::ok(format!("{} attentions and the logits read what they should", examination.attentions().len()))
-        }
+        None => Outcome::ok(match examination.attentions().len() {
+            1 => "the attention and the logits read what they should".to_string(),
+            n => format!("{n} attentions and the logits read what they should"),
+        }),
     })
 }
 

@@ -5,10 +5,11 @@ use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Tensor, activation::softmax};
 
+use crate::cache::{KeyValues, Past};
 use crate::config::{Merge, ModelConfig, Positions};
 use crate::dropout::DropoutAt;
 use crate::mask::Prepared;
-use crate::positions::rotate;
+use crate::positions::{Span, rotate};
 use crate::trace::Part;
 use crate::weights::Weights;
 
@@ -44,6 +45,8 @@ pub struct AttentionCall<'a> {
     pub dropout: Option<DropoutAt>,
     /// Factor on each head's context, `[H]`: 0 removes a head, 1 leaves it, and its gradient is the head's importance.
     pub gates: Option<&'a Tensor<1>>,
+    /// Where the tokens stand, for rotation; from 0 on where None.
+    pub span: Option<&'a Span>,
     /// Return the maps.
     pub maps: bool,
     /// Where the nodes of the computation are kept.
@@ -89,44 +92,89 @@ impl Attention {
     /// # Panics
     /// On inputs that are not `[B, L, D]`, gates that are not `[H]`, and a mask prepared for other lengths.
     pub fn forward(&self, x: Tensor<3>, memory: Option<Tensor<3>>, call: AttentionCall) -> AttentionOutput {
-        let cross = memory.is_some();
-        let unread = call.mask.and_then(|mask| mask.unread_keys.clone());
-        // What no query may read must not matter, whatever it holds: its key and value are those of a zero vector. In
-        // self-attention it still asks, but never with a NaN, whose gradient would reach every other key.
-        let (x, memory) = match (memory, unread) {
-            (Some(memory), Some(unread)) => (x, memory.mask_fill(unread, 0.0)),
-            (Some(memory), None) => (x, memory),
-            (None, Some(unread)) => {
+        match memory {
+            Some(memory) => self.read(x, self.memory(memory, call.mask, call.trace), call),
+            None => self.read_itself(x, None, call),
+        }
+    }
+
+    /// `x` `[B, Lq, D]` reads `past` and itself, and is added to `past`; without one it reads itself alone. The mask is for
+    /// scores from Lq queries to all keys, of which those of `x` are the last.
+    pub(crate) fn read_itself(&self, x: Tensor<3>, past: Option<&mut Past>, call: AttentionCall) -> AttentionOutput {
+        let l = x.dims()[1];
+        // What no query may read must not matter, whatever it holds: its key and value are those of a zero vector. Here
+        // it still asks, but never with a NaN, whose gradient would reach every other key.
+        let (asking, read) = match call.mask.and_then(|mask| mask.unread_keys.clone()) {
+            Some(unread) => {
+                let keys = unread.dims()[1];
+                let unread = if keys > l { unread.narrow(1, keys - l, l) } else { unread };
                 let cleared = x.clone().mask_fill(unread, 0.0);
                 (cleared.clone().mask_where(x.clone().is_finite(), x), cleared)
             }
-            (None, None) => (x.clone(), x),
+            None => (x.clone(), x),
         };
-        let [b, lq, _] = x.dims();
-        let [_, lk, _] = memory.dims();
-        let (h, g, k) = (self.heads, self.kv_heads, self.d_head);
+        let start = Span::new(0, l);
+        let span = self.rotate.then_some(call.span.unwrap_or(&start));
+        let (query, new) = (self.queries(asking, span, call.trace), self.keys_and_values(read, span, call.trace));
+        let all = match past {
+            Some(past) => past.add(new),
+            None => new,
+        };
+        self.attend(query, all, call)
+    }
 
-        let split = |z: Tensor<3>, heads: usize, length: usize| {
-            z.reshape([b, length, heads, k]).swap_dims(1, 2) // [B, heads, L, K]
+    /// `x` `[B, Lq, D]` reads the keys and values that [`Attention::memory`] gave.
+    pub(crate) fn read(&self, x: Tensor<3>, memory: KeyValues, call: AttentionCall) -> AttentionOutput {
+        self.attend(self.queries(x, None, call.trace), memory, call)
+    }
+
+    /// What cross-attention reads of `memory` `[B, Lk, D]`; keys that `mask` forbids to every query are those of a zero
+    /// vector.
+    pub(crate) fn memory(&self, memory: Tensor<3>, mask: Option<&Prepared>, trace: Option<Part>) -> KeyValues {
+        let memory = match mask.and_then(|mask| mask.unread_keys.clone()) {
+            Some(unread) => memory.mask_fill(unread, 0.0),
+            None => memory,
         };
-        keep(call.trace, "query_input", &x);
-        keep(call.trace, "key_input", &memory);
-        let (query, key, value) = (self.query.forward(x), self.key.forward(memory.clone()), self.value.forward(memory));
-        keep(call.trace, "query", &query);
-        keep(call.trace, "key", &key);
-        keep(call.trace, "value", &value);
-        let (mut query, mut key, value) = (split(query, h, lq), split(key, g, lk), split(value, g, lk));
-        if self.rotate && !cross {
-            (query, key) = (rotate(query, 0), rotate(key, 0));
-        }
-        keep(call.trace, "query_heads", &query);
-        keep(call.trace, "key_heads", &key);
-        keep(call.trace, "value_heads", &value);
+        self.keys_and_values(memory, None, trace)
+    }
+
+    /// `[B, Lq, D]` to `[B, H, Lq, K]`, rotated where the tokens' places are given.
+    fn queries(&self, x: Tensor<3>, span: Option<&Span>, trace: Option<Part>) -> Tensor<4> {
+        keep(trace, "query_input", &x);
+        let projected = self.query.forward(x);
+        keep(trace, "query", &projected);
+        let queries = rotated(self.split(projected, self.heads), span);
+        keep(trace, "query_heads", &queries);
+        queries
+    }
+
+    /// `[B, Lk, D]` to `[B, G, Lk, K]`, the keys rotated where the tokens' places are given.
+    fn keys_and_values(&self, x: Tensor<3>, span: Option<&Span>, trace: Option<Part>) -> KeyValues {
+        keep(trace, "key_input", &x);
+        let (key, value) = (self.key.forward(x.clone()), self.value.forward(x));
+        keep(trace, "key", &key);
+        keep(trace, "value", &value);
+        let (keys, values) = (rotated(self.split(key, self.kv_heads), span), self.split(value, self.kv_heads));
+        keep(trace, "key_heads", &keys);
+        keep(trace, "value_heads", &values);
+        KeyValues { keys, values }
+    }
+
+    /// `[B, L, heads·K]` to `[B, heads, L, K]`.
+    fn split(&self, z: Tensor<3>, heads: usize) -> Tensor<4> {
+        let [b, length, _] = z.dims();
+        z.reshape([b, length, heads, self.d_head]).swap_dims(1, 2)
+    }
+
+    /// Scores, softmax, contexts, their merge and the output projection, from queries `[B, H, Lq, K]`.
+    fn attend(&self, query: Tensor<4>, KeyValues { keys, values }: KeyValues, call: AttentionCall) -> AttentionOutput {
+        let [b, h, lq, k] = query.dims();
+        let [_, g, lk, _] = keys.dims();
         let query = query * (1.0 / (k as f64).sqrt());
 
         // The H/G query heads of a group are more rows for their key head: no key is copied.
         let query = query.reshape([b, g, h / g * lq, k]);
-        let scores = query.matmul(key.transpose()).reshape([b, h, lq, lk]);
+        let scores = query.matmul(keys.transpose()).reshape([b, h, lq, lk]);
         keep(call.trace, "scores", &scores);
         let maps = masked_softmax(scores, call.mask);
         keep(call.trace, "maps", &maps);
@@ -135,7 +183,7 @@ impl Attention {
             Some(dropout) => dropout.apply(maps.clone()),
             None => maps.clone(),
         };
-        let context = kept.reshape([b, g, h / g * lq, lk]).matmul(value).reshape([b, h, lq, k]);
+        let context = kept.reshape([b, g, h / g * lq, lk]).matmul(values).reshape([b, h, lq, k]);
         let context = match call.gates {
             Some(gates) => context * gates.clone().reshape([1, h, 1, 1]),
             None => context,
@@ -156,6 +204,13 @@ impl Attention {
 fn keep<const N: usize>(trace: Option<Part>, node: &'static str, tensor: &Tensor<N>) {
     if let Some(trace) = trace {
         trace.keep(node, tensor);
+    }
+}
+
+fn rotated(x: Tensor<4>, span: Option<&Span>) -> Tensor<4> {
+    match span {
+        Some(span) => rotate(x, span),
+        None => x,
     }
 }
 

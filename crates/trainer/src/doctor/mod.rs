@@ -68,6 +68,7 @@ checks! {
     "overfit" => learning::overfit: "a few samples can be learnt by heart",
     "dropout" => sameness::dropout: "dropout acts in training and not in evaluation",
     "head order" => sameness::head_order: "renumbering the heads changes nothing",
+    "decoding" => sameness::decoding: "reading piece by piece with a cache gives what reading the whole gives",
     "backend" => sameness::backend: "logits and gradients are those of flex",
 }
 

@@ -6,7 +6,7 @@ use model::Dropout;
 use model::host::HostTensor;
 use model::tensors;
 
-use super::compare::{largest, largest_difference};
+use super::compare::{largest, largest_difference, worst};
 use super::examination::Examination;
 use super::report::Outcome;
 use super::subject::{Inputs, SubjectError, set_dropout};
@@ -113,6 +113,39 @@ fn rows(tensor: &HostTensor, order: &[usize], k: usize) -> HostTensor {
     let width = tensor.shape[1];
     let block = |&head: &usize| tensor.values[head * k * width..(head + 1) * k * width].to_vec();
     HostTensor { shape: tensor.shape.clone(), values: order.iter().flat_map(block).collect() }
+}
+
+pub fn decoding(examination: &Examination) -> Result<Outcome, SubjectError> {
+    /// Positions that are read one by one.
+    const ALONE: usize = 8;
+    if !examination.model().causal {
+        return Ok(Outcome::skipped("the model is not causal: it reads both ways, so nothing can be kept"));
+    }
+    let batch = examination.two_samples();
+    let first = batch.len.div_ceil(2);
+    let alone = ALONE.min(batch.len - first);
+    let mut pieces = vec![first];
+    pieces.extend(vec![1; alone]);
+    pieces.push(batch.len - first - alone);
+    pieces.retain(|&length| length > 0);
+    let whole = examination.subject.evaluate(&Inputs::new(batch.clone()))?.logits;
+    let decoded = examination.subject.decode(&batch, &pieces)?;
+    let expected: Vec<f64> = whole.values.iter().map(|&x| f64::from(x)).collect();
+    let off = worst(&decoded, &expected);
+    Ok(if off.deviation > TOLERANCE {
+        let position = off.index / whole.shape[1] % batch.len;
+        Outcome::failed(
+            format!(
+                "at position {position} a logit is {:.4} with the cache and {:.4} without",
+                off.found, off.expected
+            ),
+            "positions start anew with each piece, the mask is aligned at the first key instead of the last, or old keys \
+             and values are lost",
+            "count positions on from what the cache holds; forbid key j to query i of Lq where j > i + Lk - Lq",
+        )
+    } else {
+        Outcome::ok(format!("{first} positions at once, then {alone} one by one: off by {:.0e}", off.deviation))
+    })
 }
 
 pub fn backend(examination: &Examination) -> Result<Outcome, SubjectError> {

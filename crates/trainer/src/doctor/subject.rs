@@ -32,6 +32,20 @@ pub trait Program {
         call: Call,
     ) -> Result<Output, CallError>;
 
+    /// `tokens` `[B, L]` read with a cache, piece after piece of the lengths given, to the logits at every position,
+    /// `[B·L, outputs]`.
+    ///
+    /// # Errors
+    /// An input that the model can't take.
+    fn decode(
+        &self,
+        config: &ModelConfig,
+        model: &Decoder,
+        tokens: Tensor<2, Int>,
+        source: Option<Source>,
+        pieces: &[usize],
+    ) -> Result<Tensor<2>, CallError>;
+
     /// Training samples as one batch.
     fn batch(&self, config: &Config, indices: &[u64]) -> data::Batch;
 
@@ -64,6 +78,28 @@ impl Program for Headcount {
         call: Call,
     ) -> Result<Output, CallError> {
         model.forward(tokens, call)
+    }
+
+    fn decode(
+        &self,
+        _config: &ModelConfig,
+        model: &Decoder,
+        tokens: Tensor<2, Int>,
+        source: Option<Source>,
+        pieces: &[usize],
+    ) -> Result<Tensor<2>, CallError> {
+        let [b, l] = tokens.dims();
+        let mut cache = model.cache(b, l, source)?;
+        let mut logits = vec![];
+        let mut first = 0;
+        for &length in pieces {
+            let piece = tokens.clone().narrow(1, first, length);
+            let output = model.extend(piece, &mut cache, Call::default())?.logits; // [B·length, outputs]
+            let classes = output.dims()[1];
+            logits.push(output.reshape([b, length, classes]));
+            first += length;
+        }
+        Ok(Tensor::cat(logits, 1).flatten(0, 1))
     }
 
     fn batch(&self, config: &Config, indices: &[u64]) -> data::Batch {
@@ -248,6 +284,19 @@ impl<'a> Subject<'a> {
         Ok(Pass { logits, nodes: trace.nodes() })
     }
 
+    /// The logits of a whole batch, `[B·L, outputs]`, read with a cache piece after piece.
+    ///
+    /// # Errors
+    /// An input that the model can't take.
+    pub fn decode(&self, batch: &data::Batch, pieces: &[usize]) -> Result<Vec<f32>, SubjectError> {
+        let device = self.inner_device();
+        let (tokens, source) = on_device(batch, &device);
+        let source = source.as_ref().map(|(tokens, padding)| Source { tokens, padding });
+        let model = self.model.valid();
+        let logits = self.program.decode(&self.config.model, &model, tokens, source, pieces)?;
+        Ok(tensors::host_values(logits.flatten(0, 1)))
+    }
+
     fn logits(
         &self,
         model: &Decoder,
@@ -257,10 +306,7 @@ impl<'a> Subject<'a> {
         device: &Device,
     ) -> Result<Tensor<2>, SubjectError> {
         let Inputs { batch, padding } = inputs;
-        let on_device = |tokens: &[i32], len: usize| {
-            Tensor::<2, Int>::from_data(TensorData::new(tokens.to_vec(), [batch.batch, len]), device)
-        };
-        let source = batch.source.as_ref().map(|source| (on_device(&source.tokens, source.len), &source.padding));
+        let (tokens, source) = on_device(batch, device);
         let call = Call {
             padding: padding.as_deref(),
             source: source.as_ref().map(|(tokens, padding)| Source { tokens, padding }),
@@ -268,7 +314,6 @@ impl<'a> Subject<'a> {
             trace,
             ..Default::default()
         };
-        let tokens = on_device(&batch.tokens, batch.len);
         Ok(self.program.forward(&self.config.model, model, tokens, call)?.logits)
     }
 
@@ -330,6 +375,16 @@ impl<'a> Subject<'a> {
         }
         Ok(losses)
     }
+}
+
+/// Tokens `[B, L]`, and where there are sources their tokens `[B, Ls]` and padding.
+fn on_device<'b>(batch: &'b data::Batch, device: &Device) -> (Tensor<2, Int>, Option<(Tensor<2, Int>, &'b [bool])>) {
+    let tensor = |tokens: &[i32], len: usize| {
+        Tensor::<2, Int>::from_data(TensorData::new(tokens.to_vec(), [batch.batch, len]), device)
+    };
+    let source = batch.source.as_ref();
+    let source = source.map(|source| (tensor(&source.tokens, source.len), &source.padding[..]));
+    (tensor(&batch.tokens, batch.len), source)
 }
 
 /// Sets every dropout of a model.

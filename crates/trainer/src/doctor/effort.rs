@@ -1,14 +1,14 @@
 //! How much is computed, so that a large model is examined in about a minute too.
 
-use model::cost;
+use model::{Dims, SourceDims, cost};
 use runs::Config;
 
 /// The sizes that bound the work. Everything is counted, nothing is timed: the same config gives the same checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Positions of each sample in the passes whose nodes are compared.
+    /// Positions of each sample; more where nothing is scored so early.
     pub length: usize,
-    /// Positions of each source there.
+    /// Positions of each source.
     pub source_length: usize,
     /// Rows of a projection that are recomputed.
     pub rows: usize,
@@ -22,19 +22,23 @@ pub struct Effort {
     pub bounds: Vec<String>,
 }
 
-/// Longest sequence whose nodes are compared.
+/// Longest part of a sample that is looked at.
 const LENGTH: usize = 64;
+/// The same for a model of so many parameters that even this would take minutes.
+const SHORT: (u64, usize) = (200_000_000, 16);
 /// Multiplications that recomputing one projection may take.
 const PRODUCTS: usize = 200_000_000;
-/// FLOPs that all updates of the overfitting check may take.
-const OVERFIT_FLOPS: u64 = 400_000_000_000;
 /// FLOPs that all passes of the gradient check may take.
 const GRADIENT_FLOPS: u64 = 200_000_000_000;
+/// FLOPs that all updates of the overfitting check may take.
+const OVERFIT_FLOPS: u64 = 400_000_000_000;
 
 impl Effort {
     /// The effort for `config`, whose model has `tensors` parameter tensors.
     pub fn new(config: &Config, tensors: usize) -> Self {
-        let dims = config.dims();
+        let (model, dims) = (&config.model, config.dims());
+        let parameters = cost::total(&cost::parameters(model, dims));
+        let most = if parameters > SHORT.0 { SHORT.1 } else { LENGTH };
         let mut bounds = vec![];
         let mut bounded = |what: &str, full: usize, most: usize| {
             if full > most {
@@ -42,28 +46,21 @@ impl Effort {
             }
             full.min(most)
         };
-        let length = bounded("positions of a sample whose nodes are compared", dims.length, LENGTH);
-        let source_length = dims
-            .source
-            .map_or(0, |source| bounded("positions of a source whose nodes are compared", source.length, LENGTH));
-        let width = config.model.d_model * config.model.d_model.max(config.model.heads * config.model.d_head());
-        let rows = bounded(
-            "rows of a projection that are recomputed",
-            2 * length.max(source_length),
-            (PRODUCTS / width).max(4),
-        );
+        let length = bounded("positions of each sample", dims.length, most);
+        let source_length = dims.source.map_or(0, |source| bounded("positions of each source", source.length, most));
+        let width = model.d_model * model.d_model.max(model.heads * model.d_head());
+        let all_rows = 2 * length.max(source_length);
+        let rows = bounded("rows of each projection recomputed", all_rows, (PRODUCTS / width).max(4));
         // The longer the samples, the fewer: 8 of length 32.
-        let samples = (256 / (dims.length + source_length).max(1)).clamp(2, 8);
-        let forward =
-            cost::total(&cost::forward_flops(&config.model, dims, samples as u64, (samples * dims.length) as u64));
-        let tensors = bounded(
-            "parameters whose gradients are compared with differences",
-            tensors,
-            (GRADIENT_FLOPS / (2 * forward).max(1)).clamp(6, 64) as usize,
-        );
+        let samples = (256 / (length + source_length).max(1)).clamp(2, 8);
+        let short =
+            Dims { length, source: dims.source.map(|source| SourceDims { length: source_length, ..source }), ..dims };
+        let forward = cost::total(&cost::forward_flops(model, short, samples as u64, (samples * length) as u64));
+        let differences = (GRADIENT_FLOPS / (2 * forward).max(1)).clamp(6, 64) as usize;
+        let tensors = bounded("parameters whose gradients are compared with differences", tensors, differences);
         // Beside forward and backward, an update passes over every parameter some 30 times.
-        let update = 3 * forward + 30 * cost::total(&cost::parameters(&config.model, dims));
-        let steps = bounded("updates to overfit a batch", 300, (OVERFIT_FLOPS / update.max(1)).max(10) as usize);
+        let update = 3 * forward + 30 * parameters;
+        let steps = bounded("updates to overfit a batch", 300, (OVERFIT_FLOPS / update.max(1)).max(5) as usize);
         Self { length, source_length, rows, tensors, samples, steps: steps as u64, bounds }
     }
 
@@ -91,10 +88,10 @@ mod tests {
 
     #[test]
     fn a_large_model_is_bounded_and_says_so() {
-        let effort = effort("seq_len = 512\n[model]\nd_model = 4096\nheads = 32\nlayers = 8\n");
-        assert_eq!((effort.length, effort.samples, effort.steps), (64, 2, 10));
+        let effort = effort("seq_len = 512\n[model]\nd_model = 4096\nheads = 32\nlayers = 4\n");
+        assert_eq!((effort.length, effort.samples, effort.steps), (16, 8, 5));
         assert!(effort.is_short());
         assert_eq!(effort.bounds.len(), 4, "{:?}", effort.bounds);
-        assert_eq!(effort.bounds[0], "positions of a sample whose nodes are compared: 64 of 512");
+        assert_eq!(effort.bounds[0], "positions of each sample: 16 of 512");
     }
 }

@@ -75,24 +75,31 @@ impl<'a> Examination<'a> {
         &self.subject.config.model
     }
 
-    /// The first `count` training samples in which something is scored; at least one, so that a loss exists.
+    /// The first `count` training samples in which something is scored, shortened to what the effort allows, but not so far
+    /// that nothing is scored any more.
     pub fn scored_batch(&self, count: usize) -> data::Batch {
         let is_scored = |&index: &u64| self.subject.batch(&[index]).scored() > 0;
         let indices: Vec<u64> = (0..10_000).filter(is_scored).take(count).collect();
-        self.subject.batch(&indices)
+        let batch = self.subject.batch(&indices);
+        let first = |row: &[i32]| row.iter().position(|&target| target != data::IGNORE).unwrap_or(0);
+        let needed = batch.targets.chunks(batch.len).map(first).max().unwrap_or(0) + 1;
+        self.shortened(batch, self.effort.length.max(needed))
     }
 
     /// Two samples, shortened to what the effort allows.
     pub fn two_samples(&self) -> data::Batch {
-        let batch = self.subject.batch(&[0, 1]);
-        let Effort { length, source_length, .. } = self.effort;
+        self.shortened(self.subject.batch(&[0, 1]), self.effort.length)
+    }
+
+    fn shortened(&self, batch: data::Batch, length: usize) -> data::Batch {
+        let source_length = self.effort.source_length;
         let source = batch.source.map(|source| data::SourceBatch {
             len: source_length,
             tokens: shortened(&source.tokens, source.len, source_length),
             padding: shortened(&source.padding, source.len, source_length),
         });
         data::Batch {
-            batch: 2,
+            batch: batch.batch,
             len: length,
             tokens: shortened(&batch.tokens, batch.len, length),
             targets: shortened(&batch.targets, batch.len, length),

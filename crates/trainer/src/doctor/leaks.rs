@@ -42,7 +42,7 @@ pub fn future(examination: &Examination) -> Result<Outcome, SubjectError> {
     };
     let mut places = vec![1, len / 2, len - 1];
     places.dedup();
-    let mut later = f64::INFINITY;
+    let (mut least, mut most) = (f64::INFINITY, 0.0f64);
     for trains in [false, true] {
         let inputs = Inputs::new(batch.clone());
         let before = logits(&inputs, trains)?;
@@ -61,10 +61,11 @@ pub fn future(examination: &Examination) -> Result<Outcome, SubjectError> {
                     "if the check of the mask is ok, look for what mixes positions outside the attention",
                 ));
             }
-            later = later.min(largest_difference(rows(&after, len, 0, t, len), rows(&before, len, 0, t, len)));
+            let later = largest_difference(rows(&after, len, 0, t, len), rows(&before, len, 0, t, len));
+            (least, most) = (least.min(later), most.max(later));
         }
     }
-    if later == 0.0 {
+    if most == 0.0 {
         return Ok(Outcome::failed(
             "changing a token moves no output at all",
             "the model does not read its tokens",
@@ -73,7 +74,7 @@ pub fn future(examination: &Examination) -> Result<Outcome, SubjectError> {
     }
     let places: Vec<String> = places.iter().map(usize::to_string).collect();
     Ok(Outcome::ok(format!(
-        "changed token {}: earlier outputs stay, later ones move by {later:.2} or more, dropout off and on",
+        "changed token {}: earlier outputs stay, later ones move by {least:.2} or more, dropout off and on",
         places.join(", ")
     )))
 }

@@ -10,22 +10,26 @@ mod data_checks;
 mod effort;
 mod environment;
 mod examination;
+mod heads;
 mod leaks;
 mod learning;
 mod masks;
 mod nodes;
+mod program;
 mod report;
 mod sameness;
 mod shapes;
+mod stream;
 mod subject;
 mod trained;
 
 pub use effort::Effort;
 pub use environment::{before, config_refused};
 pub use examination::Examination;
+pub use program::{Headcount, Program};
 pub use report::{Finding, Outcome, Report};
 pub use shapes::Row;
-pub use subject::{Headcount, Inputs, Pass, Program, Subject, SubjectError};
+pub use subject::{Inputs, Pass, Subject, SubjectError};
 pub use trained::check_weights;
 
 /// A check of the chain.
@@ -48,15 +52,15 @@ checks! {
     "shapes" => shapes::shapes: "every node of a forward pass has the shape that the config says",
     "inputs" => data_checks::inputs: "batches hold each sample's own tokens, within the vocabulary, and its padding",
     "targets" => data_checks::targets: "each scored position has its own sample's target, the one that the task defines",
-    "embedding" => nodes::embedding: "each token has its own row of the embedding, to which its position is added",
-    "stream" => nodes::stream: "each attention reads the norm of the residual stream, and the logits that of its end",
-    "projections" => nodes::projections: "queries, keys, values and outputs are their input times their weight",
-    "split" => nodes::split: "head h is columns h·K to (h+1)·K of a projection, position by position",
-    "scores" => nodes::scores: "scores are query · key / sqrt(d_head), each query head against its group's keys",
+    "embedding" => stream::embedding: "each token has its own row of the embedding, to which its position is added",
+    "stream" => stream::stream: "each attention reads the norm of the residual stream, and the logits that of its end",
+    "projections" => stream::projections: "queries, keys, values and outputs are their input times their weight",
+    "split" => heads::split: "head h is columns h·K to (h+1)·K of a projection, position by position",
+    "scores" => heads::scores: "scores are query · key / sqrt(d_head), each query head against its group's keys",
     "mask" => masks::mask: "forbidden connections have weight 0, all others more, however large the scores are",
     "rows" => masks::rows: "each row of a map is the softmax over the keys that it may read, so it sums to 1",
-    "context" => nodes::context: "a head's context is the average of its group's values under its map",
-    "merge" => nodes::merge: "contexts are laid side by side in the order of their heads",
+    "context" => heads::context: "a head's context is the average of its group's values under its map",
+    "merge" => heads::merge: "contexts are laid side by side in the order of their heads",
     "empty row" => masks::empty_row: "a position that may read nothing gets a zero map and context, all gradients finite",
     "future" => leaks::future: "changing a token moves no earlier output",
     "samples" => leaks::samples: "changing one sample moves no other",

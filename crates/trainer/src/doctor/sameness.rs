@@ -58,11 +58,11 @@ pub fn head_order(examination: &Examination) -> Result<Outcome, SubjectError> {
     if h < 2 {
         return Ok(Outcome::skipped("there is one head"));
     }
-    // Groups change places, and heads within each group.
+    // Groups change places, and heads within each group, differently in each, so that no other order undoes it.
     let group = |new: usize| (new + 1) % g;
     let per_group = h / g;
-    let query_heads: Vec<usize> =
-        (0..h).map(|new| group(new / per_group) * per_group + (new + 1) % per_group).collect();
+    let within = |new: usize| (new + new / per_group) % per_group;
+    let query_heads: Vec<usize> = (0..h).map(|new| group(new / per_group) * per_group + within(new)).collect();
     let key_heads: Vec<usize> = (0..g).map(group).collect();
     let mut weights: BTreeMap<String, HostTensor> = examination.subject.weights();
     for (path, tensor) in &mut weights {

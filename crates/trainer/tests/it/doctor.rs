@@ -20,7 +20,7 @@ fn subject_config() -> Config {
         values = 3
         seq_len = 12
         [model]
-        d_model = 16
+        d_model = 24
         layers = 2
         heads = 4
         kv_heads = 2

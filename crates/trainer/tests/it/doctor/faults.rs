@@ -51,26 +51,26 @@ faults! {
     positions_from_one: PositionsFromOne => "embedding" "positions shifted";
     heads_not_swapped: HeadsNotSwapped => "shapes" "axes swapped" and "empty row";
     // Positions and heads are mixed up, so that each reads the other.
-    split_without_swap: SplitWithoutSwap => "split" "straight to" and "future", "padding", "head order";
+    split_without_swap: SplitWithoutSwap => "split" "straight to" and "future", "padding", "head order", "decoding";
     no_scale: NoScale => "scores" "is missing";
     scaled_by_d_model: ScaledByDModel => "scores" "all heads together";
     groups_interleaved: GroupsInterleaved => "scores" "kv_heads" and "context", "head order";
-    mask_inverted: MaskInverted => "mask" "inverted" and "rows", "future", "padding";
+    mask_inverted: MaskInverted => "mask" "inverted" and "empty row", "future", "padding", "decoding";
     // The first position reads nothing, so its row does not sum to 1.
     mask_too_narrow: MaskTooNarrow => "mask" "may not read itself" and "rows";
-    mask_too_wide: MaskTooWide => "mask" "one place off" and "future";
-    mask_after_softmax: MaskAfterSoftmax => "rows" "after the softmax" and "future", "padding";
+    mask_too_wide: MaskTooWide => "mask" "one place off" and "future", "decoding";
+    mask_after_softmax: MaskAfterSoftmax => "rows" "after the softmax" and "future", "padding", "decoding";
     mask_of_minus_10000: MaskOfMinus10000 => "mask" "large negative number";
     padding_ignored: PaddingIgnored => "mask" "padding" and "empty row", "padding";
-    softmax_over_queries: SoftmaxOverQueries => "rows" "over the queries" and "future", "padding";
+    softmax_over_queries: SoftmaxOverQueries => "rows" "over the queries" and "future", "padding", "decoding";
     maps_after_dropout: MapsAfterDropout => "rows" "after dropout";
     nan_where_nothing_is_read: NanWhereNothingIsRead => "empty row" "0/0";
     merge_reversed: MergeReversed => "merge" "reverse order" and "head order";
-    merge_without_swap: MergeWithoutSwap => "merge" "straight from" and "future", "padding", "head order";
-    no_final_norm: NoFinalNorm => "stream" "logits";
-    convolution_ahead: ConvolutionAhead => "future" "convolution" and "padding";
+    merge_without_swap: MergeWithoutSwap => "merge" "straight from" and "future", "padding", "head order", "decoding";
+    no_final_norm: NoFinalNorm => "stream" "logits" and "reach";
+    convolution_ahead: ConvolutionAhead => "future" "convolution" and "padding", "decoding";
     convolution_behind: ConvolutionBehind => "padding" "convolution";
-    batch_statistic: BatchStatistic => "samples" "statistic over the batch" and "future", "padding";
+    batch_statistic: BatchStatistic => "samples" "statistic over the batch" and "future", "padding", "accumulation", "decoding";
     bias_unused: BiasUnused => "reach" "not used";
     maps_detached: MapsDetached => "reach" "detach" and "gradients";
     branch_detached: BranchDetached => "gradients" "detached";
@@ -111,4 +111,13 @@ fn logits_too_large_at_the_start() {
     let examination = Examination::new(&wide, &wide, Err("computes on flex")).unwrap();
     let findings: Vec<Finding> = CHECKS.iter().map(|check| check.run(&examination)).collect();
     assert_eq!(failed(&findings), ["untrained loss"]);
+}
+
+/// The whole of what is said about one broken model, as it stands in docs/doctor.md.
+#[test]
+fn what_a_reader_is_told() {
+    let findings = examined(Fault::MaskAfterSoftmax, &Device::flex(), Err("computes on flex"));
+    let told: Vec<String> =
+        findings.iter().filter(|finding| finding.outcome.is_failed()).map(Finding::to_text).collect();
+    insta::assert_snapshot!("doctor_mask_after_softmax", told.join("\n"));
 }

@@ -244,7 +244,7 @@ impl Reference {
             Fault::MaskAfterSoftmax => softmax(scores, 3).mask_fill(forbidden, 0.0),
             Fault::MaskOfMinus10000 => softmax(scores.mask_fill(forbidden, -1e4), 3),
             Fault::SoftmaxOverQueries => {
-                let powers = scores.exp().mask_fill(forbidden, 0.0);
+                let powers = (scores.clone() - scores.max_dim(2)).exp().mask_fill(forbidden, 0.0);
                 powers.clone() / (powers.sum_dim(2) + 1e-30)
             }
             _ => softmax(scores.mask_fill(forbidden, f32::NEG_INFINITY), 3),
@@ -287,13 +287,15 @@ impl Reference {
             Fault::TokensClipped => tokens.clamp(0, table.dims()[0] as i64 - 2),
             _ => tokens,
         };
-        let position = weights.matrix("position.weight").narrow(0, 0, l);
+        let position = weights.matrix("position.weight");
+        let most = position.dims()[0];
         let position = match self.0 {
             Fault::PositionsFromOne => {
-                Tensor::cat(vec![position.clone().narrow(0, 1, l - 1), position.narrow(0, 0, 1)], 0)
+                Tensor::cat(vec![position.clone().narrow(0, 1, most - 1), position.narrow(0, 0, 1)], 0)
             }
             _ => position,
         };
+        let position = position.narrow(0, 0, l);
         let x: Tensor<3> = table.select(0, tokens.flatten(0, 1)).reshape([b, l, d]);
         let mut x = x + position.unsqueeze::<3>();
         if let Some(trace) = call.trace {

@@ -10,6 +10,7 @@ use crate::config::{Merge, ModelConfig, Positions};
 use crate::dropout::DropoutAt;
 use crate::mask::Prepared;
 use crate::positions::{Span, rotate};
+use crate::trace::Part;
 use crate::weights::Weights;
 
 /// Attention from Lq queries to Lk keys; self-attention where both come from one input.
@@ -54,6 +55,8 @@ pub struct AttentionCall<'a> {
     pub maps: bool,
     /// Return the contexts.
     pub contexts: bool,
+    /// Where the nodes of the computation are kept.
+    pub trace: Option<Part<'a>>,
 }
 
 /// What [`Attention::forward`] gives.
@@ -99,7 +102,7 @@ impl Attention {
     /// a mask prepared for other lengths.
     pub fn forward(&self, x: Tensor<3>, memory: Option<Tensor<3>>, call: AttentionCall) -> AttentionOutput {
         match memory {
-            Some(memory) => self.read(x, self.memory(memory, call.mask), call),
+            Some(memory) => self.read(x, self.memory(memory, call.mask, call.trace), call),
             None => self.read_itself(x, None, call),
         }
     }
@@ -121,7 +124,7 @@ impl Attention {
         };
         let start = Span::new(0, l);
         let span = self.rotate.then_some(call.span.unwrap_or(&start));
-        let (query, new) = (self.queries(asking, span), self.keys_and_values(read, span));
+        let (query, new) = (self.queries(asking, span, call.trace), self.keys_and_values(read, span, call.trace));
         let all = match past {
             Some(past) => past.add(new),
             None => new,
@@ -131,28 +134,39 @@ impl Attention {
 
     /// `x` `[B, Lq, D]` reads the keys and values that [`Attention::memory`] gave.
     pub(crate) fn read(&self, x: Tensor<3>, memory: KeyValues, call: AttentionCall) -> AttentionOutput {
-        self.attend(self.queries(x, None), memory, call)
+        self.attend(self.queries(x, None, call.trace), memory, call)
     }
 
     /// What cross-attention reads of `memory` `[B, Lk, D]`; keys that `mask` forbids to every query are those of a zero
     /// vector.
-    pub(crate) fn memory(&self, memory: Tensor<3>, mask: Option<&Prepared>) -> KeyValues {
+    pub(crate) fn memory(&self, memory: Tensor<3>, mask: Option<&Prepared>, trace: Option<Part>) -> KeyValues {
         let memory = match mask.and_then(|mask| mask.unread_keys.clone()) {
             Some(unread) => memory.mask_fill(unread, 0.0),
             None => memory,
         };
-        self.keys_and_values(memory, None)
+        self.keys_and_values(memory, None, trace)
     }
 
     /// `[B, Lq, D]` to `[B, H, Lq, K]`, rotated where the tokens' places are given.
-    fn queries(&self, x: Tensor<3>, span: Option<&Span>) -> Tensor<4> {
-        rotated(self.split(self.query.forward(x), self.heads), span)
+    fn queries(&self, x: Tensor<3>, span: Option<&Span>, trace: Option<Part>) -> Tensor<4> {
+        keep(trace, "query_input", &x);
+        let projected = self.query.forward(x);
+        keep(trace, "query", &projected);
+        let queries = rotated(self.split(projected, self.heads), span);
+        keep(trace, "query_heads", &queries);
+        queries
     }
 
     /// `[B, Lk, D]` to `[B, G, Lk, K]`, the keys rotated where the tokens' places are given.
-    fn keys_and_values(&self, x: Tensor<3>, span: Option<&Span>) -> KeyValues {
-        let keys = rotated(self.split(self.key.forward(x.clone()), self.kv_heads), span);
-        KeyValues { keys, values: self.split(self.value.forward(x), self.kv_heads) }
+    fn keys_and_values(&self, x: Tensor<3>, span: Option<&Span>, trace: Option<Part>) -> KeyValues {
+        keep(trace, "key_input", &x);
+        let (key, value) = (self.key.forward(x.clone()), self.value.forward(x));
+        keep(trace, "key", &key);
+        keep(trace, "value", &value);
+        let (keys, values) = (rotated(self.split(key, self.kv_heads), span), self.split(value, self.kv_heads));
+        keep(trace, "key_heads", &keys);
+        keep(trace, "value_heads", &values);
+        KeyValues { keys, values }
     }
 
     /// `[B, L, heads·K]` to `[B, heads, L, K]`.
@@ -170,7 +184,9 @@ impl Attention {
         // The H/G query heads of a group are more rows for their key head: no key is copied.
         let query = query.reshape([b, g, h / g * lq, k]);
         let scores = query.matmul(keys.transpose()).reshape([b, h, lq, lk]);
+        keep(call.trace, "scores", &scores);
         let maps = masked_softmax(scores, call.mask);
+        keep(call.trace, "maps", &maps);
 
         let kept = match call.dropout {
             Some(dropout) => dropout.apply(maps.clone()),
@@ -179,12 +195,16 @@ impl Attention {
         let context = kept.reshape([b, g, h / g * lq, lk]).matmul(values).reshape([b, h, lq, k]);
         let contexts = call.contexts.then(|| context.clone());
         let context = gated(context, call);
+        keep(call.trace, "context", &context);
         let merged: Tensor<3> = if self.average_heads {
             context.mean_dim(1).reshape([b, lq, k])
         } else {
             context.swap_dims(1, 2).reshape([b, lq, h * k])
         };
-        AttentionOutput { output: self.output.forward(merged), maps: call.maps.then_some(maps), contexts }
+        keep(call.trace, "merged", &merged);
+        let output = self.output.forward(merged);
+        keep(call.trace, "output", &output);
+        AttentionOutput { output, maps: call.maps.then_some(maps), contexts }
     }
 }
 
@@ -197,6 +217,12 @@ fn gated(context: Tensor<4>, call: AttentionCall) -> Tensor<4> {
     match call.replacement {
         Some(replacement) => context + replacement.clone().unsqueeze::<4>() * (-gates + 1.0),
         None => context,
+    }
+}
+
+fn keep<const N: usize>(trace: Option<Part>, node: &'static str, tensor: &Tensor<N>) {
+    if let Some(trace) = trace {
+        trace.keep(node, tensor);
     }
 }
 

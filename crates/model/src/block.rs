@@ -13,6 +13,7 @@ use crate::decoder::Call;
 use crate::dropout::Place;
 use crate::mask::Prepared;
 use crate::positions::Span;
+use crate::trace::Trace;
 use crate::weights::Weights;
 
 /// `D → F → D` with the exact GELU between.
@@ -115,8 +116,14 @@ impl Block {
     }
 
     /// What the cross-attention reads of an encoder's output `[B, Ls, D]`; None where there is no cross-attention.
-    pub(crate) fn memory(&self, output: &Tensor<3>, mask: Option<&Prepared>) -> Option<KeyValues> {
-        self.cross_attention.as_ref().map(|cross| cross.memory(output.clone(), mask))
+    pub(crate) fn memory(
+        &self,
+        output: &Tensor<3>,
+        mask: Option<&Prepared>,
+        trace: Option<&Trace>,
+    ) -> Option<KeyValues> {
+        let part = trace.map(|trace| trace.part("cross_attention"));
+        self.cross_attention.as_ref().map(|cross| cross.memory(output.clone(), mask, part))
     }
 
     /// `x` `[B, L, D]` to the next block's input. `layer` is the block's place in the model: it selects its dropout, and
@@ -134,6 +141,7 @@ impl Block {
                 replacement: call.replacements.map(|replacements| &replacements[layer]),
                 maps: call.maps,
                 contexts: call.contexts,
+                trace: call.trace.map(|trace| trace.part("attention")),
             },
         );
         let mut x = self.add(x, attention.output, layer, Place::AttentionOutput, call);
@@ -142,7 +150,13 @@ impl Block {
             let attention = cross.read(
                 normed(&self.norm_cross, x.clone()),
                 memory,
-                AttentionCall { mask, dropout: dropout(Place::CrossAttention), maps: call.maps, ..Default::default() },
+                AttentionCall {
+                    mask,
+                    dropout: dropout(Place::CrossAttention),
+                    maps: call.maps,
+                    trace: call.trace.map(|trace| trace.part("cross_attention")),
+                    ..Default::default()
+                },
             );
             x = self.add(x, attention.output, layer, Place::CrossAttentionOutput, call);
             cross_maps = attention.maps;

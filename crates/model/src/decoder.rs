@@ -13,6 +13,7 @@ use crate::dropout::{Dropout, Place};
 use crate::encoder::{Encoded, Encoder};
 use crate::mask::{Mask, MaskError, Prepared};
 use crate::positions::{Span, sinusoidal};
+use crate::trace::Trace;
 use crate::weights::Weights;
 
 /// Token and position embedding, blocks, final norm, output layer.
@@ -62,6 +63,8 @@ pub struct Call<'a> {
     pub maps: bool,
     /// Return the contexts of the heads that the gates act on.
     pub contexts: bool,
+    /// Where the nodes of the pass are kept.
+    pub trace: Option<&'a Trace>,
 }
 
 /// What an encoder reads.
@@ -247,7 +250,13 @@ impl Decoder {
         match (&self.encoder, source) {
             (Some(encoder), Some(source)) => {
                 let Encoded { output, mask, maps } = encoder.forward(source, batch, call)?;
-                let layers = self.blocks.iter().filter_map(|block| block.memory(&output, mask.as_ref())).collect();
+                let memory = |(layer, block): (usize, &Block)| {
+                    if let Some(trace) = call.trace {
+                        trace.enter(format!("blocks.{layer}"));
+                    }
+                    block.memory(&output, mask.as_ref(), call.trace)
+                };
+                let layers = self.blocks.iter().enumerate().filter_map(memory).collect();
                 Ok((Some(Memory { layers, mask }), maps))
             }
             (None, None) => Ok((None, vec![])),
@@ -269,16 +278,25 @@ impl Decoder {
         let [b, l] = tokens.dims();
         let mut x = embed(&self.token, &self.position, self.sinusoidal, span, tokens); // [B, L, D]
         let d = x.dims()[2];
+        if let Some(trace) = call.trace {
+            trace.keep("embedding", &x);
+        }
         if let Some(dropout) = call.dropout {
             x = dropout.at(0, Place::Embedding, self.embedding_dropout).apply(x);
         }
 
         let (mut maps, mut cross_maps, mut contexts) = (Vec::new(), Vec::new(), Vec::new());
         for (layer, block) in self.blocks.iter().enumerate() {
+            if let Some(trace) = call.trace {
+                trace.enter(format!("blocks.{layer}"));
+            }
             let past = past.as_mut().map(|past| &mut past[layer]);
             let memory = memory.map(|memory| (memory.layers[layer].clone(), memory.mask.as_ref()));
             let output = block.forward(x, Reads { mask, span, past, memory }, layer, call);
             x = output.x;
+            if let Some(trace) = call.trace {
+                trace.keep(format!("blocks.{layer}.output"), &x);
+            }
             maps.extend(output.maps);
             cross_maps.extend(output.cross_maps);
             contexts.extend(output.contexts);
@@ -298,6 +316,9 @@ impl Decoder {
             Some(logits) => logits.forward(x),
             None => x.matmul(self.token.weight.val().transpose()),
         };
+        if let Some(trace) = call.trace {
+            trace.keep("logits", &logits);
+        }
         Output { logits, maps, encoder_maps: vec![], cross_maps, contexts }
     }
 

@@ -83,12 +83,21 @@ impl Encoder {
         if let Some(dropout) = call.dropout {
             x = dropout.at(first, Place::Embedding, self.embedding_dropout).apply(x);
         }
+        if let Some(trace) = call.trace {
+            trace.keep("encoder.embedding", &x);
+        }
         let call = Call { gates: None, replacements: None, contexts: false, ..*call };
         let mut maps = Vec::new();
         for (layer, block) in self.blocks.iter().enumerate() {
+            if let Some(trace) = call.trace {
+                trace.enter(format!("encoder.blocks.{layer}"));
+            }
             let reads = Reads { mask: mask.as_ref(), span: &span, past: None, memory: None };
             let output = block.forward(x, reads, first + layer, &call);
             x = output.x;
+            if let Some(trace) = call.trace {
+                trace.keep(format!("encoder.blocks.{layer}.output"), &x);
+            }
             maps.extend(output.maps);
         }
         Ok(Encoded { output: normed(&self.norm, x), mask, maps })

@@ -30,6 +30,7 @@ pub mod loss;
 pub mod mask;
 pub mod positions;
 pub mod tensors;
+pub mod trace;
 pub mod weights;
 
 mod random;
@@ -41,3 +42,4 @@ pub use decoder::{Call, CallError, Decoder, Output, Source};
 pub use dropout::Dropout;
 pub use encoder::Encoder;
 pub use mask::{Mask, MaskError};
+pub use trace::Trace;

@@ -43,6 +43,8 @@ pub enum Command {
     Export(ExportArguments),
     /// Show what a run's model says to a prompt or a sample, or how fast it decodes.
     Generate(GenerateArguments),
+    /// Look for what is wrong with a config's model, or with a run: shapes, masks, leaks, gradients, and more.
+    Doctor(DoctorArguments),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -179,6 +181,32 @@ pub struct ExportArguments {
     /// The file's format.
     #[arg(long, default_value = "safetensors", value_parser = ["safetensors"])]
     pub format: String,
+}
+
+/// Arguments of `doctor`.
+#[derive(Args, Clone, Debug)]
+#[command(group = clap::ArgGroup::new("subject").required(true).args(["run", "config"]))]
+pub struct DoctorArguments {
+    /// The run directory: its weights are looked at too.
+    pub run: Option<PathBuf>,
+    /// The config file, such as configs/h8.toml.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Override a key of the config, such as model.heads=4; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "run")]
+    pub overrides: Vec<String>,
+    /// Seed of the initial weights and the data.
+    #[arg(long, value_name = "N", conflicts_with = "run")]
+    pub seed: Option<u64>,
+    /// Where to compute, instead of where the config says.
+    #[arg(long, value_name = "NAME", value_parser = parse_backend)]
+    pub backend: Option<Backend>,
+    /// CPU threads; all cores unless set.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `generate`.

@@ -10,6 +10,7 @@ pub mod board;
 pub mod cli;
 pub mod commands;
 pub mod dashboard;
+pub mod doctor;
 pub mod evaluate;
 pub mod generate;
 pub mod interrupt;

@@ -2,7 +2,8 @@
 # Everything that must hold before a change lands: format, lints, documentation, and all tests on flex, ndarray and wgpu.
 #
 # wgpu runs on any Vulkan driver; Mesa's software one will do (Debian, Ubuntu: apt-get install mesa-vulkan-drivers).
-# HEADCOUNT_SKIP_WGPU=1 leaves out the tests that need it.
+# HEADCOUNT_SKIP_WGPU=1 leaves out the tests that need it. The tests of report.html need Chromium and are skipped without it,
+# unless HEADCOUNT_REQUIRE_BROWSER is set.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

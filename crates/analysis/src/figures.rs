@@ -4,7 +4,7 @@
 
 mod axes;
 mod canvas;
-mod colours;
+pub(crate) mod colours;
 mod curves;
 mod differences;
 mod rates;
@@ -13,6 +13,7 @@ mod sweep;
 
 use std::sync::{Arc, LazyLock};
 
+pub(crate) use canvas::escaped;
 use resvg::{tiny_skia, usvg};
 
 use crate::results::Results;

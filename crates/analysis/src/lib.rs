@@ -4,7 +4,7 @@
 //! result is NaN or infinite: input that would make it so is an error that names the value.
 //!
 //! [`results`] reads an experiment's run directories and writes its results; [`figures`] draws them, [`terminal`] tells
-//! them in a terminal. Nothing here trains.
+//! them in a terminal, [`page`] on a page that works offline. Nothing here trains.
 //!
 //! ```
 //! use headcount_analysis::{ArmRuns, Direction, Metric, Outcome, Settings, Verdict, compare};
@@ -36,6 +36,7 @@ pub mod heads;
 pub mod holm;
 pub mod interval;
 pub mod outcome;
+pub mod page;
 pub mod results;
 pub mod sign_flip;
 pub mod stability;

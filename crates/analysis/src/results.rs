@@ -2,7 +2,8 @@
 //!
 //! `results.json` holds [`Results`] and is the same, byte for byte, for the same runs, however many of them ran at once;
 //! wall-clock figures are in `timings.json` ([`Timings`]). The same numbers are in `runs.csv` (one line a run) and
-//! `curves.csv` (one line an arm, split and step), and drawn in `figures/`, each as SVG and PNG.
+//! `curves.csv` (one line an arm, split and step), drawn in `figures/`, each as SVG and PNG, and told in `report.html`
+//! ([`crate::page`]).
 //!
 //! No number in these files is NaN or infinite. Accuracies are shares (0 to 1) of scored positions, losses are mean
 //! cross-entropies in nats, steps are optimiser steps.
@@ -10,6 +11,7 @@
 mod arms;
 mod collect;
 mod curves;
+mod each;
 mod tables;
 mod timings;
 mod tuning;
@@ -32,13 +34,17 @@ use crate::{
     describe::Description,
     error::StatisticsError,
     figures,
+    heads::ExperimentHeads,
     interval::{PairedInterval, WilsonInterval},
     outcome::StepsToThreshold,
+    page,
 };
 
 pub use arms::Stability;
 pub(crate) use collect::{Record, records};
 pub use curves::{Band, Curve, CurvePoint};
+pub use each::{Context, Machine, RunCurve, RunCurves, SourceFile, TaskFacts};
+pub(crate) use each::{machines, run_curves};
 pub use timings::{ArmTiming, RunTiming, Timings};
 pub use tuning::{ArmTuning, RateResult, TuningTable};
 pub use verdicts::{Repetition, Repetitions};
@@ -204,6 +210,8 @@ pub struct Report {
     pub results: Results,
     /// How long it took.
     pub timings: Timings,
+    /// What the page shows beside the two.
+    pub context: Context,
 }
 
 impl Report {
@@ -216,6 +224,7 @@ impl Report {
     /// named in [`Results::problems`].
     pub fn read(experiment: &Experiment, folder: &Path, mixed_ok: bool) -> Result<Self, ResultsError> {
         let tuning = TuningTable::read(experiment, folder);
+        let loaded = experiment;
         let experiment = match &tuning {
             Some(table) => &experiment.tuned(&table.chosen()),
             None => experiment,
@@ -246,14 +255,16 @@ impl Report {
             ledger,
             problems: collect::problems(&records),
         };
-        Ok(Self { results, timings: timings::timings(experiment, &records) })
+        let (timings, context) = (timings::timings(experiment, &records), each::context(loaded, &records));
+        Ok(Self { results, timings, context })
     }
 
-    /// Writes every file of the result into the experiment's folder and returns their paths.
+    /// Writes every file of the result into the experiment's folder and returns their paths. `heads`, where they were
+    /// analysed, are shown on the page.
     ///
     /// # Errors
     /// Where the disk is full or gone.
-    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+    pub fn write(&self, folder: &Path, heads: Option<&ExperimentHeads>) -> Result<Vec<PathBuf>, ResultsError> {
         let mut written = vec![];
         let mut put = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
@@ -272,18 +283,20 @@ impl Report {
             let png = figures::png(&figure.svg).map_err(|message| ResultsError::Figure { path, message })?;
             put(&format!("{name}.png"), &png)?;
         }
+        put(page::FILE, page::of_experiment(self, heads).as_bytes())?;
         Ok(written)
     }
 }
 
-/// Reads an experiment's folder, its `experiment.toml` included, and writes all result files anew.
+/// Reads an experiment's folder, its `experiment.toml` included, and writes all result files anew, without an analysis of
+/// the heads, which needs a device (see [`crate::heads::of_experiment`]).
 ///
 /// # Errors
 /// As [`Report::read`] and [`Report::write`], and where `experiment.toml` is missing or refused.
 pub fn rebuild(folder: &Path, mixed_ok: bool) -> Result<(Report, Vec<PathBuf>), ResultsError> {
     let experiment = Experiment::of_folder(folder)?;
     let report = Report::read(&experiment, folder, mixed_ok)?;
-    let written = report.write(folder)?;
+    let written = report.write(folder, None)?;
     Ok((report, written))
 }
 

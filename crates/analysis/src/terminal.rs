@@ -198,6 +198,7 @@ fn problems(results: &Results) -> String {
 
 fn files(folder: &Path) -> String {
     let files = [
+        ("report.html", "all of this as a page, to open or to send"),
         ("results.json", "all of this in numbers"),
         ("runs.csv", "one line a run"),
         ("curves.csv", "one line an arm, split and step"),

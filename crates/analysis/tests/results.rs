@@ -59,6 +59,7 @@ fn eight_heads_beat_one() {
       backend        flex
 
     files
+      runs/h1-vs-h8/report.html   all of this as a page, to open or to send
       runs/h1-vs-h8/results.json  all of this in numbers
       runs/h1-vs-h8/runs.csv      one line a run
       runs/h1-vs-h8/curves.csv    one line an arm, split and step
@@ -71,7 +72,7 @@ fn all_files_are_written_and_rebuilt_to_the_same_bytes_from_the_folder_alone() {
     let made = make("h1-vs-h8", "", SPLIT, |run| Kind::Learns { at: if run.arm == "h8" { 0.99 } else { 0.58 } });
     let report = report(&made);
     made.experiment.save(&made.folder).unwrap();
-    let written = report.write(&made.folder).unwrap();
+    let written = report.write(&made.folder, None).unwrap();
     let names: Vec<String> =
         written.iter().map(|path| path.strip_prefix(&made.folder).unwrap().display().to_string()).collect();
     insta::assert_snapshot!(names.join("\n"), @r"
@@ -87,6 +88,7 @@ fn all_files_are_written_and_rebuilt_to_the_same_bytes_from_the_folder_alone() {
     figures/loss-log.png
     figures/differences.svg
     figures/differences.png
+    report.html
     ");
     let bytes =
         |folder: &Path| -> Vec<Vec<u8>> { names.iter().map(|name| fs::read(folder.join(name)).unwrap()).collect() };
@@ -249,6 +251,7 @@ fn learning_rates_are_chosen_by_the_validation_set_and_their_runs_are_found() {
       backend        flex
 
     files
+      runs/tuned/report.html   all of this as a page, to open or to send
       runs/tuned/results.json  all of this in numbers
       runs/tuned/runs.csv      one line a run
       runs/tuned/curves.csv    one line an arm, split and step

@@ -33,7 +33,7 @@ pub enum Command {
     Train(TrainArguments),
     /// Train the arms of an experiment over paired seeds and decide which is better.
     Compare(CompareArguments),
-    /// Make results, figures and the summary of an experiment anew from its run directories.
+    /// Make results, figures and report.html anew from the run directories of an experiment, or the page of one run.
     Report(ReportArguments),
     /// Show what each attention head of a run does: what it reads, what it is worth, and whether it is dead or a duplicate.
     Heads(HeadsArguments),
@@ -128,8 +128,11 @@ pub struct CompareArguments {
 /// Arguments of `report`.
 #[derive(Args, Clone, Debug)]
 pub struct ReportArguments {
-    /// The experiment's folder, such as runs/h1-vs-h8, or a run directory, whose heads are analysed.
+    /// The folder of an experiment, such as runs/h1-vs-h8, or of a single run, whose heads are analysed.
     pub folder: PathBuf,
+    /// Show report.html in the browser.
+    #[arg(long)]
+    pub open: bool,
     /// Take runs of other versions of this program or of other backends too, and say so in the result.
     #[arg(long)]
     pub mixed: bool,

@@ -9,8 +9,11 @@ const DISTINCT: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f0
 const ORDERED: [&str; 9] =
     ["#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c", "#22a884", "#44bf70", "#7ad151"];
 
+/// The colour and dash pattern of a figure of one arm alone.
+pub(crate) const FIRST: (&str, &str) = (DISTINCT[0], "");
+
 /// A colour and a dash pattern for each arm, in their order.
-pub(super) fn of_arms(results: &Results) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn of_arms(results: &Results) -> Vec<(&'static str, &'static str)> {
     let count = results.arms.len();
     if results.sweep.is_some() && (3..=ORDERED.len()).contains(&count) {
         let mut order: Vec<usize> = (0..count).collect();

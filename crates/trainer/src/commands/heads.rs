@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use analysis::heads::{self, HeadAnalysis, Steps};
+use analysis::heads::{self, ExperimentHeads, HeadAnalysis, Steps};
 use burn::tensor::Device;
 use indicatif::{ProgressBar, ProgressStyle};
 use runs::{Backend, Config, RunDirectory};
@@ -39,8 +39,8 @@ pub fn of_run(folder: &Path, anew: bool) -> Result<HeadAnalysis, Failure> {
     heads::analyse_or_read(&config, &directory, Steps::All, &device, anew).map_err(Failure::failed)
 }
 
-/// Writes heads.json of the experiment in `folder` and of its runs.
-pub fn of_experiment(folder: &Path) -> Result<(), Failure> {
+/// Writes heads.json of the experiment in `folder` and of its runs, and returns the experiment's.
+pub fn of_experiment(folder: &Path) -> Result<ExperimentHeads, Failure> {
     let device = device(Backend::default())?;
     let line = if std::io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
     line.set_style(ProgressStyle::with_template("heads of run {pos} of {len}").unwrap_or(ProgressStyle::default_bar()));
@@ -50,7 +50,7 @@ pub fn of_experiment(folder: &Path) -> Result<(), Failure> {
     };
     let result = heads::of_experiment(folder, &device, false, progress);
     line.finish_and_clear();
-    result.map(drop).map_err(Failure::failed)
+    result.map_err(Failure::failed)
 }
 
 /// Where heads are analysed: the same backend for every run, so that numbers compare, but for builds without it.

@@ -1,23 +1,97 @@
-//! `trainer report`: results, figures and a summary from run directories alone.
+//! `trainer report`: results, figures, the page and a summary from run directories alone.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use super::{Failure, Success, heads, print};
+use analysis::page::RunReport;
+use analysis::results::Report;
+use runs::{Experiment, RunDirectory, experiment};
+
+use super::{Failure, Success, heads, print, tell};
 use crate::cli::ReportArguments;
 
 pub fn run(arguments: &ReportArguments) -> Result<Success, Failure> {
-    if heads::is_run(&arguments.folder) {
-        print(analysis::heads::table(&heads::of_run(&arguments.folder, false)?));
-        return Ok(Success::Done);
+    let folder = &arguments.folder;
+    let page = match Kind::of(folder)? {
+        Kind::Experiment => show(folder, arguments.mixed)?,
+        Kind::Run => show_run(folder)?,
+    };
+    if arguments.open {
+        open(&page);
     }
-    show(&arguments.folder, arguments.mixed)?;
     Ok(Success::Done)
 }
 
-/// Writes the results of the experiment in `folder` beside its runs, what its heads do, and prints the summary.
-pub fn show(folder: &Path, mixed: bool) -> Result<(), Failure> {
-    let (report, _written) = analysis::results::rebuild(folder, mixed).map_err(Failure::failed)?;
-    heads::of_experiment(folder)?;
+/// Writes the results of the experiment in `folder` beside its runs, with what its heads do, prints the summary, and
+/// returns the page's path.
+pub fn show(folder: &Path, mixed: bool) -> Result<PathBuf, Failure> {
+    let experiment = Experiment::of_folder(folder).map_err(Failure::failed)?;
+    let report = Report::read(&experiment, folder, mixed).map_err(Failure::failed)?;
+    let heads = heads::of_experiment(folder)?;
+    report.write(folder, Some(&heads)).map_err(Failure::failed)?;
     print(analysis::terminal::summary(&report.results, folder));
-    Ok(())
+    Ok(folder.join(analysis::page::FILE))
+}
+
+/// The page of a single run, and what its heads do. A run that is not done has no heads to show yet.
+fn show_run(folder: &Path) -> Result<PathBuf, Failure> {
+    let report = RunReport::read(&RunDirectory::at(folder)).map_err(Failure::failed)?;
+    let analysis = if report.done { Some(heads::of_run(folder, false)?) } else { None };
+    let page = report.write(folder, analysis.clone()).map_err(Failure::failed)?;
+    print(report.lead());
+    if let Some(analysis) = analysis {
+        print(format!("\n{}\n", analysis::heads::table(&analysis)));
+    }
+    print(format!("  {}  all of this as a page, to open or to send", page.display()));
+    Ok(page)
+}
+
+/// What a folder holds.
+enum Kind {
+    Experiment,
+    Run,
+}
+
+impl Kind {
+    fn of(folder: &Path) -> Result<Self, Failure> {
+        let holds = |folder: &Path, name: &str| folder.join(name).is_file();
+        if holds(folder, experiment::FILE) {
+            return Ok(Self::Experiment);
+        }
+        if RunDirectory::at(folder).config_path().is_file() {
+            return Ok(Self::Run);
+        }
+        let shown = folder.display();
+        if !folder.is_dir() {
+            return Err(Failure::usage(format!(
+                "{shown} is no folder: give an experiment's, such as runs/h1-vs-h8, or a run's"
+            )));
+        }
+        let within = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut known: Vec<PathBuf> =
+            within.filter(|path| holds(path, experiment::FILE) || holds(path, "config.toml")).collect();
+        known.sort();
+        let hint = match known.first() {
+            Some(first) => format!("it holds {} of them, such as {}", known.len(), first.display()),
+            None => format!("an experiment's folder holds {}, a run's config.toml", experiment::FILE),
+        };
+        Err(Failure::usage(format!("{shown} is neither an experiment's folder nor a run's: {hint}")))
+    }
+}
+
+/// Opens a page in the user's browser; where there is none, its path has been printed.
+fn open(page: &Path) {
+    let (program, before): (&str, &[&str]) = match std::env::consts::OS {
+        "macos" => ("open", &[]),
+        "windows" => ("cmd", &["/C", "start", ""]),
+        _ => ("xdg-open", &[]),
+    };
+    let arguments = before.iter().map(OsStr::new).chain([page.as_os_str()]);
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if command.status().map_or(true, |status| !status.success()) {
+        tell(format!("{program} could not open a browser: open {} yourself", page.display()));
+    }
 }

@@ -54,6 +54,9 @@ pub enum HeadError {
     /// Half a run says nothing.
     #[error("{} isn't done: training it with the same command goes on from where it stopped", .path.display())]
     NotDone { path: PathBuf },
+    /// Snapshots and checkpoints are gone.
+    #[error("{} holds no weights of step {step}: neither a snapshot nor a checkpoint", .path.display())]
+    NoWeights { path: PathBuf, step: u64 },
     /// A file that can't be read.
     #[error("can't read {}: {source}", .path.display())]
     Read { path: PathBuf, source: io::Error },

@@ -35,7 +35,7 @@ pub use fingerprint::fingerprint;
 pub use generator::{Generator, batch};
 pub use order::{Sets, TrainingOrder, steps_per_pass, train_indices};
 pub use sample::{Batch, IGNORE, Sample, Source, SourceBatch, SourceSizes, Split};
-pub use tasks::{Fill, Mqar, Registers, Reverse, Sort, Task};
+pub use tasks::{Answers, Fill, Mqar, Registers, Reverse, Sort, Task};
 
 /// Version of every generator in this crate. It is part of every random key and of [`fingerprint()`]; raise it
 /// whenever the same parameters would give different samples.

@@ -5,10 +5,12 @@ use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Tensor, activation::softmax};
 
+use crate::cache::{KeyValues, Past};
 use crate::config::{Merge, ModelConfig, Positions};
 use crate::dropout::DropoutAt;
 use crate::mask::Prepared;
-use crate::positions::rotate;
+use crate::positions::{Span, rotate};
+use crate::trace::Part;
 use crate::weights::Weights;
 
 /// Attention from Lq queries to Lk keys; self-attention where both come from one input.
@@ -47,10 +49,14 @@ pub struct AttentionCall<'a> {
     /// What takes the place of a removed head's context, `[H, Lq, K]`: with gate g the context is `g·context + (1 − g)·this`.
     /// Zero unless set; without gates it does nothing.
     pub replacement: Option<&'a Tensor<3>>,
+    /// Where the tokens stand, for rotation; from 0 on where None.
+    pub span: Option<&'a Span>,
     /// Return the maps.
     pub maps: bool,
     /// Return the contexts.
     pub contexts: bool,
+    /// Where the nodes of the computation are kept.
+    pub trace: Option<Part<'a>>,
 }
 
 /// What [`Attention::forward`] gives.
@@ -95,52 +101,110 @@ impl Attention {
     /// On inputs that are not `[B, L, D]`, gates that are not `[1, H]` or `[B, H]`, a replacement that isn't `[H, Lq, K]`, and
     /// a mask prepared for other lengths.
     pub fn forward(&self, x: Tensor<3>, memory: Option<Tensor<3>>, call: AttentionCall) -> AttentionOutput {
-        let cross = memory.is_some();
-        let unread = call.mask.and_then(|mask| mask.unread_keys.clone());
-        // What no query may read must not matter, whatever it holds: its key and value are those of a zero vector. In
-        // self-attention it still asks, but never with a NaN, whose gradient would reach every other key.
-        let (x, memory) = match (memory, unread) {
-            (Some(memory), Some(unread)) => (x, memory.mask_fill(unread, 0.0)),
-            (Some(memory), None) => (x, memory),
-            (None, Some(unread)) => {
+        match memory {
+            Some(memory) => self.read(x, self.memory(memory, call.mask, call.trace), call),
+            None => self.read_itself(x, None, call),
+        }
+    }
+
+    /// `x` `[B, Lq, D]` reads `past` and itself, and is added to `past`; without one it reads itself alone. The mask is for
+    /// scores from Lq queries to all keys, of which those of `x` are the last.
+    pub(crate) fn read_itself(&self, x: Tensor<3>, past: Option<&mut Past>, call: AttentionCall) -> AttentionOutput {
+        let l = x.dims()[1];
+        // What no query may read must not matter, whatever it holds: its key and value are those of a zero vector. Here
+        // it still asks, but never with a NaN, whose gradient would reach every other key.
+        let (asking, read) = match call.mask.and_then(|mask| mask.unread_keys.clone()) {
+            Some(unread) => {
+                let keys = unread.dims()[1];
+                let unread = if keys > l { unread.narrow(1, keys - l, l) } else { unread };
                 let cleared = x.clone().mask_fill(unread, 0.0);
                 (cleared.clone().mask_where(x.clone().is_finite(), x), cleared)
             }
-            (None, None) => (x.clone(), x),
+            None => (x.clone(), x),
         };
-        let [b, lq, _] = x.dims();
-        let [_, lk, _] = memory.dims();
-        let (h, g, k) = (self.heads, self.kv_heads, self.d_head);
+        let start = Span::new(0, l);
+        let span = self.rotate.then_some(call.span.unwrap_or(&start));
+        let (query, new) = (self.queries(asking, span, call.trace), self.keys_and_values(read, span, call.trace));
+        let all = match past {
+            Some(past) => past.add(new),
+            None => new,
+        };
+        self.attend(query, all, call)
+    }
 
-        let split = |z: Tensor<3>, heads: usize, length: usize| {
-            z.reshape([b, length, heads, k]).swap_dims(1, 2) // [B, heads, L, K]
+    /// `x` `[B, Lq, D]` reads the keys and values that [`Attention::memory`] gave.
+    pub(crate) fn read(&self, x: Tensor<3>, memory: KeyValues, call: AttentionCall) -> AttentionOutput {
+        self.attend(self.queries(x, None, call.trace), memory, call)
+    }
+
+    /// What cross-attention reads of `memory` `[B, Lk, D]`; keys that `mask` forbids to every query are those of a zero
+    /// vector.
+    pub(crate) fn memory(&self, memory: Tensor<3>, mask: Option<&Prepared>, trace: Option<Part>) -> KeyValues {
+        let memory = match mask.and_then(|mask| mask.unread_keys.clone()) {
+            Some(unread) => memory.mask_fill(unread, 0.0),
+            None => memory,
         };
-        let mut query = split(self.query.forward(x), h, lq);
-        let mut key = split(self.key.forward(memory.clone()), g, lk);
-        let value = split(self.value.forward(memory), g, lk);
-        if self.rotate && !cross {
-            (query, key) = (rotate(query, 0), rotate(key, 0));
-        }
+        self.keys_and_values(memory, None, trace)
+    }
+
+    /// `[B, Lq, D]` to `[B, H, Lq, K]`, rotated where the tokens' places are given.
+    fn queries(&self, x: Tensor<3>, span: Option<&Span>, trace: Option<Part>) -> Tensor<4> {
+        keep(trace, "query_input", &x);
+        let projected = self.query.forward(x);
+        keep(trace, "query", &projected);
+        let queries = rotated(self.split(projected, self.heads), span);
+        keep(trace, "query_heads", &queries);
+        queries
+    }
+
+    /// `[B, Lk, D]` to `[B, G, Lk, K]`, the keys rotated where the tokens' places are given.
+    fn keys_and_values(&self, x: Tensor<3>, span: Option<&Span>, trace: Option<Part>) -> KeyValues {
+        keep(trace, "key_input", &x);
+        let (key, value) = (self.key.forward(x.clone()), self.value.forward(x));
+        keep(trace, "key", &key);
+        keep(trace, "value", &value);
+        let (keys, values) = (rotated(self.split(key, self.kv_heads), span), self.split(value, self.kv_heads));
+        keep(trace, "key_heads", &keys);
+        keep(trace, "value_heads", &values);
+        KeyValues { keys, values }
+    }
+
+    /// `[B, L, heads·K]` to `[B, heads, L, K]`.
+    fn split(&self, z: Tensor<3>, heads: usize) -> Tensor<4> {
+        let [b, length, _] = z.dims();
+        z.reshape([b, length, heads, self.d_head]).swap_dims(1, 2)
+    }
+
+    /// Scores, softmax, contexts, their merge and the output projection, from queries `[B, H, Lq, K]`.
+    fn attend(&self, query: Tensor<4>, KeyValues { keys, values }: KeyValues, call: AttentionCall) -> AttentionOutput {
+        let [b, h, lq, k] = query.dims();
+        let [_, g, lk, _] = keys.dims();
         let query = query * (1.0 / (k as f64).sqrt());
 
         // The H/G query heads of a group are more rows for their key head: no key is copied.
         let query = query.reshape([b, g, h / g * lq, k]);
-        let scores = query.matmul(key.transpose()).reshape([b, h, lq, lk]);
+        let scores = query.matmul(keys.transpose()).reshape([b, h, lq, lk]);
+        keep(call.trace, "scores", &scores);
         let maps = masked_softmax(scores, call.mask);
+        keep(call.trace, "maps", &maps);
 
         let kept = match call.dropout {
             Some(dropout) => dropout.apply(maps.clone()),
             None => maps.clone(),
         };
-        let context = kept.reshape([b, g, h / g * lq, lk]).matmul(value).reshape([b, h, lq, k]);
+        let context = kept.reshape([b, g, h / g * lq, lk]).matmul(values).reshape([b, h, lq, k]);
         let contexts = call.contexts.then(|| context.clone());
         let context = gated(context, call);
+        keep(call.trace, "context", &context);
         let merged: Tensor<3> = if self.average_heads {
             context.mean_dim(1).reshape([b, lq, k])
         } else {
             context.swap_dims(1, 2).reshape([b, lq, h * k])
         };
-        AttentionOutput { output: self.output.forward(merged), maps: call.maps.then_some(maps), contexts }
+        keep(call.trace, "merged", &merged);
+        let output = self.output.forward(merged);
+        keep(call.trace, "output", &output);
+        AttentionOutput { output, maps: call.maps.then_some(maps), contexts }
     }
 }
 
@@ -153,6 +217,19 @@ fn gated(context: Tensor<4>, call: AttentionCall) -> Tensor<4> {
     match call.replacement {
         Some(replacement) => context + replacement.clone().unsqueeze::<4>() * (-gates + 1.0),
         None => context,
+    }
+}
+
+fn keep<const N: usize>(trace: Option<Part>, node: &'static str, tensor: &Tensor<N>) {
+    if let Some(trace) = trace {
+        trace.keep(node, tensor);
+    }
+}
+
+fn rotated(x: Tensor<4>, span: Option<&Span>) -> Tensor<4> {
+    match span {
+        Some(span) => rotate(x, span),
+        None => x,
     }
 }
 

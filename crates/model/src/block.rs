@@ -7,10 +7,13 @@ use burn::nn::{LayerNorm, Linear};
 use burn::tensor::Tensor;
 
 use crate::attention::{Attention, AttentionCall};
+use crate::cache::{KeyValues, Past};
 use crate::config::{ModelConfig, Norm};
 use crate::decoder::Call;
 use crate::dropout::Place;
 use crate::mask::Prepared;
+use crate::positions::Span;
+use crate::trace::Trace;
 use crate::weights::Weights;
 
 /// `D → F → D` with the exact GELU between.
@@ -71,16 +74,20 @@ pub struct Block {
     residual_dropout: f64,
 }
 
-/// What an encoder gives its decoder.
-pub struct Memory {
-    /// The normed output of the encoder, `[B, Ls, D]`.
-    pub output: Tensor<3>,
-    /// Padding of the source, for scores `[B, H, L, Ls]`.
-    pub mask: Option<Prepared>,
+/// What the attentions of a block read besides the block's input.
+pub(crate) struct Reads<'a> {
+    /// Forbidden connections of the self-attention, from the input to all that it reads.
+    pub mask: Option<&'a Prepared>,
+    /// Where the input's tokens stand.
+    pub span: &'a Span,
+    /// Earlier positions, to which the input is added.
+    pub past: Option<&'a mut Past>,
+    /// What [`Block::memory`] made of an encoder's output, and the source's padding.
+    pub memory: Option<(KeyValues, Option<&'a Prepared>)>,
 }
 
 /// What [`Block::forward`] gives.
-pub struct BlockOutput {
+pub(crate) struct BlockOutput {
     /// The next block's input, `[B, L, D]`.
     pub x: Tensor<3>,
     /// `[B, H, L, L]`, where asked for.
@@ -108,39 +115,46 @@ impl Block {
         }
     }
 
-    /// `x` `[B, L, D]` to the next block's input, reading `memory` where the block has a cross-attention. `layer` is the
-    /// block's place in the model: it selects its dropout, and among the decoder's blocks its gates.
-    pub fn forward(
+    /// What the cross-attention reads of an encoder's output `[B, Ls, D]`; None where there is no cross-attention.
+    pub(crate) fn memory(
         &self,
-        x: Tensor<3>,
+        output: &Tensor<3>,
         mask: Option<&Prepared>,
-        memory: Option<&Memory>,
-        layer: usize,
-        call: &Call,
-    ) -> BlockOutput {
+        trace: Option<&Trace>,
+    ) -> Option<KeyValues> {
+        let part = trace.map(|trace| trace.part("cross_attention"));
+        self.cross_attention.as_ref().map(|cross| cross.memory(output.clone(), mask, part))
+    }
+
+    /// `x` `[B, L, D]` to the next block's input. `layer` is the block's place in the model: it selects its dropout, and
+    /// among the decoder's blocks its gates.
+    pub(crate) fn forward(&self, x: Tensor<3>, reads: Reads, layer: usize, call: &Call) -> BlockOutput {
         let dropout = |place| call.dropout.map(|dropout| dropout.at(layer, place, self.attention_dropout));
-        let attention = self.attention.forward(
+        let attention = self.attention.read_itself(
             normed(&self.norm1, x.clone()),
-            None,
+            reads.past,
             AttentionCall {
-                mask,
+                mask: reads.mask,
                 dropout: dropout(Place::Attention),
                 gates: call.gates.map(|gates| &gates[layer]),
+                span: Some(reads.span),
                 replacement: call.replacements.map(|replacements| &replacements[layer]),
                 maps: call.maps,
                 contexts: call.contexts,
+                trace: call.trace.map(|trace| trace.part("attention")),
             },
         );
         let mut x = self.add(x, attention.output, layer, Place::AttentionOutput, call);
         let mut cross_maps = None;
-        if let (Some(cross), Some(memory)) = (&self.cross_attention, memory) {
-            let attention = cross.forward(
+        if let (Some(cross), Some((memory, mask))) = (&self.cross_attention, reads.memory) {
+            let attention = cross.read(
                 normed(&self.norm_cross, x.clone()),
-                Some(memory.output.clone()),
+                memory,
                 AttentionCall {
-                    mask: memory.mask.as_ref(),
+                    mask,
                     dropout: dropout(Place::CrossAttention),
                     maps: call.maps,
+                    trace: call.trace.map(|trace| trace.part("cross_attention")),
                     ..Default::default()
                 },
             );

@@ -82,6 +82,13 @@ pub fn step_flops(config: &ModelConfig, dims: Dims, batch: u64, scored: u64) -> 
     forward_flops(config, dims, batch, scored).into_iter().map(|(part, flops)| (part, 3 * flops)).collect()
 }
 
+/// Bytes of the keys and values that generation caches, in f32: 2 · layers · G · K for each of `batch · positions`. With an
+/// encoder its source counts towards the positions.
+pub fn cache_bytes(config: &ModelConfig, batch: u64, positions: u64) -> u64 {
+    let (_, kv, _) = widths(config);
+    2 * config.layers as u64 * kv * batch * positions * size_of::<f32>() as u64
+}
+
 /// The sum over all parts.
 pub fn total(parts: &Parts) -> u64 {
     parts.iter().map(|(_, number)| number).sum()

@@ -3,15 +3,17 @@
 
 use burn::module::Module;
 use burn::nn::{Embedding, LayerNorm, Linear};
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use thiserror::Error;
 
-use crate::block::{Block, normed};
+use crate::block::{Block, Reads, normed};
+use crate::cache::{Cache, Memory, Past};
 use crate::config::{Dims, ModelConfig, ModelError, Norm, Positions};
 use crate::dropout::{Dropout, Place};
-use crate::encoder::Encoder;
+use crate::encoder::{Encoded, Encoder};
 use crate::mask::{Mask, MaskError, Prepared};
-use crate::positions::sinusoidal;
+use crate::positions::{Span, sinusoidal};
+use crate::trace::Trace;
 use crate::weights::Weights;
 
 /// Token and position embedding, blocks, final norm, output layer.
@@ -33,6 +35,7 @@ pub struct Decoder {
     logits: Option<Linear>,
     encoder: Option<Encoder>,
     heads: usize,
+    kv_heads: usize,
     d_head: usize,
     outputs: usize,
     causal: bool,
@@ -45,7 +48,7 @@ pub struct Decoder {
 pub struct Call<'a> {
     /// Flat positions (`b·L + t`) whose logits are wanted, `[N]`, each below B·L; all where None.
     pub scored: Option<&'a Tensor<1, Int>>,
-    /// `[B, L]`, row-major: positions that hold padding.
+    /// `[B, L]`, row-major: tokens that are padding. Positions count from a sample's first token that is none.
     pub padding: Option<&'a [bool]>,
     /// What the encoder reads; needed where there is one, and only there.
     pub source: Option<Source<'a>>,
@@ -60,6 +63,8 @@ pub struct Call<'a> {
     pub maps: bool,
     /// Return the contexts of the heads that the gates act on.
     pub contexts: bool,
+    /// Where the nodes of the pass are kept.
+    pub trace: Option<&'a Trace>,
 }
 
 /// What an encoder reads.
@@ -100,6 +105,24 @@ pub enum CallError {
     /// More source tokens than learned positions.
     #[error("a source of {length} tokens is longer than the {most} learned positions of the encoder")]
     SourceTooLong { length: usize, most: usize },
+    /// A new token would change what stands before it.
+    #[error("a model with causal = false reads both ways: it can't be extended token by token, only read as a whole")]
+    NotCausal,
+    /// No room for the tokens.
+    #[error("a cache of {capacity} positions holds {held}: there is no room for {more} more")]
+    CacheFull { held: usize, more: usize, capacity: usize },
+    /// A token for each sample.
+    #[error("tokens for {given} samples, but the cache is of {batch}")]
+    CacheBatch { given: usize, batch: usize },
+    /// Samples of unequal length are aligned at their ends.
+    #[error("sample {sample} has padding after its first real token: with a cache, padding comes first")]
+    CachePadding { sample: usize },
+    /// Training reads inputs as a whole.
+    #[error("dropout is for training, where nothing is cached")]
+    CacheDropout,
+    /// The source is read once.
+    #[error("the cache holds what the encoder has read: a source is given when it is made, not when it is extended")]
+    CacheSource,
 }
 
 /// What a forward pass gives.
@@ -108,7 +131,8 @@ pub struct Output {
     /// `[N, outputs]` at the scored positions, or `[B·L, outputs]` at all. Where N is 0 it depends on nothing, so no
     /// backward pass can start there.
     pub logits: Tensor<2>,
-    /// `[B, H, L, L]` for each layer, before dropout; empty unless asked for.
+    /// `[B, H, L, L]` for each layer, before dropout; empty unless asked for. With a cache `[B, H, L, Lk]`, from the new
+    /// tokens to all.
     pub maps: Vec<Tensor<4>>,
     /// `[B, H, Ls, Ls]` for each layer of the encoder; empty unless asked for and there is one.
     pub encoder_maps: Vec<Tensor<4>>,
@@ -136,6 +160,7 @@ impl Decoder {
             logits: (!config.tied).then(|| weights.linear("logits", d, dims.outputs, true)),
             encoder: dims.source.map(|source| Encoder::new(config, source, "encoder", &weights)),
             heads: config.heads,
+            kv_heads: config.kv_heads(),
             d_head: config.d_head(),
             outputs: dims.outputs,
             causal: config.causal,
@@ -155,28 +180,123 @@ impl Decoder {
     /// another shape.
     pub fn forward(&self, tokens: Tensor<2, Int>, call: Call) -> Result<Output, CallError> {
         let [b, l] = tokens.dims();
-        self.check(b, l, &call)?;
-        let mask = self.mask(b, l, call.padding, &tokens.device())?;
-        let (memory, encoder_maps) = match (&self.encoder, call.source) {
-            (Some(encoder), Some(source)) => {
-                let (memory, maps) = encoder.forward(source, b, &call)?;
-                (Some(memory), maps)
-            }
-            (None, None) => (None, vec![]),
-            (Some(_), None) => return Err(CallError::NoSource),
-            (None, Some(_)) => return Err(CallError::UnreadSource),
-        };
+        let span = Span::of_input(l, call.padding);
+        self.check(b, l, &span, &call)?;
+        let mask = self.mask([b, l, l], call.padding.map(<[bool]>::to_vec), &tokens.device())?;
+        let (memory, encoder_maps) = self.read_source(call.source, b, &call)?;
+        Ok(Output { encoder_maps, ..self.pass(tokens, &span, mask.as_ref(), memory.as_ref(), None, &call) })
+    }
 
-        let mut x = embed(&self.token, &self.position, self.sinusoidal, tokens); // [B, L, D]
+    /// A cache for `batch` samples of at most `capacity` positions each, padding included. Where there is an encoder, it
+    /// reads `source` here and not again.
+    ///
+    /// # Errors
+    /// A model that isn't causal, a source without an encoder, an encoder without a source, a source of another shape.
+    pub fn cache(&self, batch: usize, capacity: usize, source: Option<Source>) -> Result<Cache, CallError> {
+        if !self.causal {
+            return Err(CallError::NotCausal);
+        }
+        let (memory, _) = self.read_source(source, batch, &Call::default())?;
+        let device = self.token.weight.val().device();
+        let shape = [batch, self.kv_heads, capacity, self.d_head];
+        let layers = self.blocks.iter().map(|_| Past::new(shape, &device)).collect();
+        Ok(Cache::new(layers, memory, batch, capacity))
+    }
+
+    /// Reads `tokens` `[B, L]` after those that `cache` holds, adds them to it, and gives the logits that
+    /// [`Decoder::forward`] would give at their positions after reading everything at once. Scored positions and padding
+    /// are those of the new tokens.
+    ///
+    /// # Errors
+    /// What [`Decoder::forward`] refuses; more tokens than there is room for, padding after a sample's first real token,
+    /// another batch, dropout, a source. The cache is then as it was.
+    ///
+    /// # Panics
+    /// With a cache that another model made.
+    pub fn extend(&self, tokens: Tensor<2, Int>, cache: &mut Cache, call: Call) -> Result<Output, CallError> {
+        let ([b, l], held) = (tokens.dims(), cache.held());
+        if b != cache.batch() {
+            return Err(CallError::CacheBatch { given: b, batch: cache.batch() });
+        }
+        if call.dropout.is_some() {
+            return Err(CallError::CacheDropout);
+        }
+        if call.source.is_some() {
+            return Err(CallError::CacheSource);
+        }
+        if let Some(padding) = call.padding {
+            Mask::padding(b, l, padding.to_vec())?; // for its error
+        }
+        let leading = cache.leading_after(l, call.padding)?;
+        let span = Span::after_padding(held, l, &leading);
+        self.check(b, l, &span, &call)?;
+        let is_padded = leading.iter().any(|&count| count > 0);
+        let padding =
+            is_padded.then(|| leading.iter().flat_map(|&count| (0..held + l).map(move |t| t < count)).collect());
+        let mask = self.mask([b, l, held + l], padding, &tokens.device())?;
+        let (memory, layers) = (cache.memory.as_ref(), &mut cache.layers);
+        let output = self.pass(tokens, &span, mask.as_ref(), memory, Some(layers), &call);
+        cache.advance(l, leading);
+        Ok(output)
+    }
+
+    /// What the blocks read of a source, and the encoder's maps; nothing without an encoder.
+    fn read_source(
+        &self,
+        source: Option<Source>,
+        batch: usize,
+        call: &Call,
+    ) -> Result<(Option<Memory>, Vec<Tensor<4>>), CallError> {
+        match (&self.encoder, source) {
+            (Some(encoder), Some(source)) => {
+                let Encoded { output, mask, maps } = encoder.forward(source, batch, call)?;
+                let memory = |(layer, block): (usize, &Block)| {
+                    if let Some(trace) = call.trace {
+                        trace.enter(format!("blocks.{layer}"));
+                    }
+                    block.memory(&output, mask.as_ref(), call.trace)
+                };
+                let layers = self.blocks.iter().enumerate().filter_map(memory).collect();
+                Ok((Some(Memory { layers, mask }), maps))
+            }
+            (None, None) => Ok((None, vec![])),
+            (Some(_), None) => Err(CallError::NoSource),
+            (None, Some(_)) => Err(CallError::UnreadSource),
+        }
+    }
+
+    /// From tokens `[B, L]` to logits, whether they are read alone or after those of `past`.
+    fn pass(
+        &self,
+        tokens: Tensor<2, Int>,
+        span: &Span,
+        mask: Option<&Prepared>,
+        memory: Option<&Memory>,
+        mut past: Option<&mut Vec<Past>>,
+        call: &Call,
+    ) -> Output {
+        let [b, l] = tokens.dims();
+        let mut x = embed(&self.token, &self.position, self.sinusoidal, span, tokens); // [B, L, D]
         let d = x.dims()[2];
+        if let Some(trace) = call.trace {
+            trace.keep("embedding", &x);
+        }
         if let Some(dropout) = call.dropout {
             x = dropout.at(0, Place::Embedding, self.embedding_dropout).apply(x);
         }
 
         let (mut maps, mut cross_maps, mut contexts) = (Vec::new(), Vec::new(), Vec::new());
         for (layer, block) in self.blocks.iter().enumerate() {
-            let output = block.forward(x, mask.as_ref(), memory.as_ref(), layer, &call);
+            if let Some(trace) = call.trace {
+                trace.enter(format!("blocks.{layer}"));
+            }
+            let past = past.as_mut().map(|past| &mut past[layer]);
+            let memory = memory.map(|memory| (memory.layers[layer].clone(), memory.mask.as_ref()));
+            let output = block.forward(x, Reads { mask, span, past, memory }, layer, call);
             x = output.x;
+            if let Some(trace) = call.trace {
+                trace.keep(format!("blocks.{layer}.output"), &x);
+            }
             maps.extend(output.maps);
             cross_maps.extend(output.cross_maps);
             contexts.extend(output.contexts);
@@ -187,7 +307,7 @@ impl Decoder {
             if scored.dims() == [0] {
                 // ndarray divides by the number of rows of a matrix product.
                 let logits = Tensor::zeros([0, self.outputs], &x.device());
-                return Ok(Output { logits, maps, encoder_maps, cross_maps, contexts });
+                return Output { logits, maps, encoder_maps: vec![], cross_maps, contexts };
             }
             x = x.select(0, scored.clone()); // [N, D]
         }
@@ -196,14 +316,17 @@ impl Decoder {
             Some(logits) => logits.forward(x),
             None => x.matmul(self.token.weight.val().transpose()),
         };
-        Ok(Output { logits, maps, encoder_maps, cross_maps, contexts })
+        if let Some(trace) = call.trace {
+            trace.keep("logits", &logits);
+        }
+        Output { logits, maps, encoder_maps: vec![], cross_maps, contexts }
     }
 
-    fn check(&self, batch: usize, length: usize, call: &Call) -> Result<(), CallError> {
+    fn check(&self, batch: usize, length: usize, span: &Span, call: &Call) -> Result<(), CallError> {
         if let Some(position) = &self.position {
             let [most, _] = position.weight.dims();
-            if length > most {
-                return Err(CallError::TooLong { length, most });
+            if span.end() > most {
+                return Err(CallError::TooLong { length: span.end(), most });
             }
         }
         if let Some(gates) = call.gates {
@@ -224,20 +347,20 @@ impl Decoder {
         Ok(())
     }
 
+    /// What the last Lq of Lk positions may not read; `padding` is `[B, Lk]`.
     fn mask(
         &self,
-        batch: usize,
-        length: usize,
-        padding: Option<&[bool]>,
+        [batch, queries, keys]: [usize; 3],
+        padding: Option<Vec<bool>>,
         device: &Device,
     ) -> Result<Option<Prepared>, MaskError> {
-        let causal = if self.causal { Mask::causal(length, length) } else { Mask::none() };
+        let causal = if self.causal { Mask::causal(queries, keys) } else { Mask::none() };
         let mask = match padding {
-            Some(padding) => causal.union(&Mask::padding(batch, length, padding.to_vec())?)?,
+            Some(padding) => causal.union(&Mask::padding(batch, keys, padding)?)?,
             None => causal,
         };
         // Every dimension that the mask leaves at 1 fits any number of heads.
-        let prepared = mask.prepare([batch, 1, length, length], device)?;
+        let prepared = mask.prepare([batch, 1, queries, keys], device)?;
         Ok(prepared.is_needed().then_some(prepared))
     }
 }
@@ -247,16 +370,23 @@ pub(crate) fn embed(
     token: &Embedding,
     position: &Option<Embedding>,
     is_sinusoidal: bool,
+    span: &Span,
     tokens: Tensor<2, Int>,
 ) -> Tensor<3> {
     let x = token.forward(tokens);
     let [_, l, d] = x.dims();
-    match position {
-        Some(position) => x + position.weight.val().narrow(0, 0, l).unsqueeze::<3>(),
-        None if is_sinusoidal => {
-            let table = sinusoidal(l, d, &x.device());
-            x + table.unsqueeze::<3>()
+    match (position, span.common_first()) {
+        (Some(position), Some(first)) => x + position.weight.val().narrow(0, first, l).unsqueeze::<3>(),
+        (Some(position), None) => {
+            let rows: Vec<i32> = span.positions().into_iter().map(|position| position as i32).collect();
+            let count = rows.len();
+            let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [count]), &x.device());
+            x + position.weight.val().select(0, rows).reshape([span.rows(), l, d])
         }
-        None => x,
+        (None, _) if is_sinusoidal => {
+            let table = sinusoidal(span, d, &x.device());
+            x + table
+        }
+        (None, _) => x,
     }
 }

@@ -4,11 +4,12 @@ use burn::module::Module;
 use burn::nn::{Embedding, LayerNorm};
 use burn::tensor::Tensor;
 
-use crate::block::{Block, Memory, normed};
+use crate::block::{Block, Reads, normed};
 use crate::config::{ModelConfig, Norm, Positions, SourceDims};
 use crate::decoder::{Call, CallError, Source, embed};
 use crate::dropout::Place;
-use crate::mask::Mask;
+use crate::mask::{Mask, Prepared};
+use crate::positions::Span;
 use crate::weights::Weights;
 
 /// Token and position embedding of the source, blocks without a causal mask, final norm.
@@ -29,6 +30,16 @@ pub struct Encoder {
     embedding_dropout: f64,
 }
 
+/// What an encoder gives its decoder.
+pub(crate) struct Encoded {
+    /// Normed, `[B, Ls, D]`.
+    pub output: Tensor<3>,
+    /// Padding of the source, for scores `[B, H, L, Ls]`.
+    pub mask: Option<Prepared>,
+    /// `[B, H, Ls, Ls]` for each layer, where asked for.
+    pub maps: Vec<Tensor<4>>,
+}
+
 impl Encoder {
     /// An encoder for `config` and the task's `source`, with initial weights under `path`.
     pub fn new(config: &ModelConfig, source: SourceDims, path: &str, weights: &Weights) -> Self {
@@ -45,25 +56,20 @@ impl Encoder {
         }
     }
 
-    /// What the decoder's `batch` samples read, and the maps `[B, H, Ls, Ls]` of each layer where asked for. Takes dropout
-    /// and maps from `call`.
+    /// What the decoder's `batch` samples read. Takes dropout and maps from `call`.
     ///
     /// # Errors
     /// Another number of sources than samples, more tokens than learned positions, a padding that isn't `[B, Ls]`.
-    pub(crate) fn forward(
-        &self,
-        source: Source,
-        batch: usize,
-        call: &Call,
-    ) -> Result<(Memory, Vec<Tensor<4>>), CallError> {
+    pub(crate) fn forward(&self, source: Source, batch: usize, call: &Call) -> Result<Encoded, CallError> {
         let [sources, length] = source.tokens.dims();
         if sources != batch {
             return Err(CallError::SourceBatch { sources, batch });
         }
+        let span = Span::of_input(length, Some(source.padding));
         if let Some(position) = &self.position {
             let [most, _] = position.weight.dims();
-            if length > most {
-                return Err(CallError::SourceTooLong { length, most });
+            if span.end() > most {
+                return Err(CallError::SourceTooLong { length: span.end(), most });
             }
         }
         // [B, 1, 1, Ls] says the same to every query, the encoder's and the decoder's.
@@ -71,19 +77,29 @@ impl Encoder {
         let mask = mask.prepare([batch, 1, length, length], &source.tokens.device())?;
         let mask = mask.is_needed().then_some(mask);
 
-        let mut x = embed(&self.token, &self.position, self.sinusoidal, source.tokens.clone()); // [B, Ls, D]
+        let mut x = embed(&self.token, &self.position, self.sinusoidal, &span, source.tokens.clone()); // [B, Ls, D]
         // Layers are counted on from the decoder's, of which there are as many, so that no dropout is drawn twice.
         let first = self.blocks.len();
         if let Some(dropout) = call.dropout {
             x = dropout.at(first, Place::Embedding, self.embedding_dropout).apply(x);
         }
+        if let Some(trace) = call.trace {
+            trace.keep("encoder.embedding", &x);
+        }
         let call = Call { gates: None, replacements: None, contexts: false, ..*call };
         let mut maps = Vec::new();
         for (layer, block) in self.blocks.iter().enumerate() {
-            let output = block.forward(x, mask.as_ref(), None, first + layer, &call);
+            if let Some(trace) = call.trace {
+                trace.enter(format!("encoder.blocks.{layer}"));
+            }
+            let reads = Reads { mask: mask.as_ref(), span: &span, past: None, memory: None };
+            let output = block.forward(x, reads, first + layer, &call);
             x = output.x;
+            if let Some(trace) = call.trace {
+                trace.keep(format!("encoder.blocks.{layer}.output"), &x);
+            }
             maps.extend(output.maps);
         }
-        Ok((Memory { output: normed(&self.norm, x), mask }, maps))
+        Ok(Encoded { output: normed(&self.norm, x), mask, maps })
     }
 }

@@ -19,6 +19,7 @@
 
 pub mod attention;
 pub mod block;
+pub mod cache;
 pub mod config;
 pub mod cost;
 pub mod decoder;
@@ -29,13 +30,16 @@ pub mod loss;
 pub mod mask;
 pub mod positions;
 pub mod tensors;
+pub mod trace;
 pub mod weights;
 
 mod random;
 
 pub use attention::{Attention, AttentionCall, AttentionOutput};
+pub use cache::Cache;
 pub use config::{Architecture, Dims, Init, Merge, ModelConfig, ModelError, Norm, Positions, SourceDims};
 pub use decoder::{Call, CallError, Decoder, Output, Source};
 pub use dropout::Dropout;
 pub use encoder::Encoder;
 pub use mask::{Mask, MaskError};
+pub use trace::Trace;

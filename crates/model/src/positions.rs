@@ -1,37 +1,91 @@
-//! Where a position's number comes from: fixed sines, or rotation of queries and keys.
+//! Where a token stands, and where a position's number comes from: fixed sines, or rotation of queries and keys.
 
 use burn::tensor::{Device, Tensor, TensorData};
 
+/// Where the L tokens of an input stand. Positions count from a sample's first real token, so that a prompt that is padded
+/// on the left is the same prompt; padding before it stands at 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    first: usize,
+    length: usize,
+    /// Padding before the first real token of each sample, `[B]`; empty where no sample has any.
+    leading: Vec<usize>,
+}
+
+impl Span {
+    /// L tokens of which the first stands at `first` in every sample.
+    pub fn new(first: usize, length: usize) -> Self {
+        Self { first, length, leading: vec![] }
+    }
+
+    /// L tokens, the first of them after `first` others. `leading` `[B]` says with how many tokens of padding each sample
+    /// begins, counted from the first of those others on.
+    pub fn after_padding(first: usize, length: usize, leading: &[usize]) -> Self {
+        let has_any = leading.iter().any(|&count| count > 0);
+        Self { first, length, leading: if has_any { leading.to_vec() } else { vec![] } }
+    }
+
+    /// The L tokens of a whole input, whose padding, if any, is `[B, L]`, row-major.
+    pub(crate) fn of_input(length: usize, padding: Option<&[bool]>) -> Self {
+        let count = |row: &[bool]| row.iter().take_while(|&&is_padding| is_padding).count();
+        let leading: Vec<usize> =
+            padding.map(|padding| padding.chunks(length.max(1)).map(count).collect()).unwrap_or_default();
+        Self::after_padding(0, length, &leading)
+    }
+
+    /// The first position, where it is the same in every sample.
+    pub(crate) fn common_first(&self) -> Option<usize> {
+        self.leading.is_empty().then_some(self.first)
+    }
+
+    /// Rows of [`Span::positions`]: B, or 1 where every sample has the same.
+    pub fn rows(&self) -> usize {
+        self.leading.len().max(1)
+    }
+
+    /// Every token's position, `[rows, L]`, row-major.
+    pub fn positions(&self) -> Vec<usize> {
+        let row = |leading: usize| (self.first..self.first + self.length).map(move |t| t.saturating_sub(leading));
+        if self.leading.is_empty() { row(0).collect() } else { self.leading.iter().copied().flat_map(row).collect() }
+    }
+
+    /// Positions that the longest sample takes up, those before this input included.
+    pub fn end(&self) -> usize {
+        (self.first + self.length).saturating_sub(self.leading.iter().copied().min().unwrap_or(0))
+    }
+}
+
 /// Sines and cosines of Vaswani 2017, section 3.5: column 2i holds sin(t / 10000^(2i/D)), column 2i+1 the cosine.
-/// Shape `[L, D]`; D must be even.
-pub fn sinusoidal(length: usize, d_model: usize, device: &Device) -> Tensor<2> {
-    let mut table = Vec::with_capacity(length * d_model);
-    for position in 0..length {
+/// Shape `[rows, L, D]`, see [`Span::rows`]; D must be even.
+pub fn sinusoidal(span: &Span, d_model: usize, device: &Device) -> Tensor<3> {
+    let mut table = Vec::with_capacity(span.rows() * span.length * d_model);
+    for position in span.positions() {
         for pair in 0..d_model / 2 {
             let (sin, cos) = (position as f64 * frequency(2 * pair, d_model)).sin_cos();
             table.extend([sin as f32, cos as f32]);
         }
     }
-    Tensor::from_data(TensorData::new(table, [length, d_model]), device)
+    Tensor::from_data(TensorData::new(table, [span.rows(), span.length, d_model]), device)
 }
 
 /// Rotates each query or key by an angle that grows with its position (Su 2021, equation 34): scores then depend on
 /// the distance only.
 ///
-/// `x` is `[B, H, L, K]` with K even, its first row at position `first`. Column i is paired with column i + K/2 (the
+/// `x` is `[B, H, L, K]` with K even, its rows at the positions of `span`. Column i is paired with column i + K/2 (the
 /// layout of GPT-NeoX and LLaMA), frequency 10000^(−2i/K).
-pub fn rotate(x: Tensor<4>, first: usize) -> Tensor<4> {
-    let [_, _, length, d_head] = x.dims();
+pub fn rotate(x: Tensor<4>, span: &Span) -> Tensor<4> {
+    let d_head = x.dims()[3];
     let half = d_head / 2;
-    let (mut sines, mut cosines) = (Vec::with_capacity(length * half), Vec::with_capacity(length * half));
-    for position in first..first + length {
+    let (mut sines, mut cosines) = (Vec::new(), Vec::new());
+    for position in span.positions() {
         for pair in 0..half {
             let (sin, cos) = (position as f64 * frequency(2 * pair, d_head)).sin_cos();
             sines.push(sin as f32);
             cosines.push(cos as f32);
         }
     }
-    let table = |values| Tensor::<4>::from_data(TensorData::new(values, [1, 1, length, half]), &x.device());
+    let shape = [span.rows(), 1, span.length, half];
+    let table = |values| Tensor::<4>::from_data(TensorData::new(values, shape), &x.device());
     let (sin, cos) = (table(sines), table(cosines));
     let left = x.clone().narrow(3, 0, half);
     let right = x.narrow(3, half, half);
@@ -52,7 +106,7 @@ mod tests {
 
     #[test]
     fn sinusoidal_follows_the_paper() {
-        let table = numbers(sinusoidal(3, 4, &Device::flex()));
+        let table = numbers(sinusoidal(&Span::new(0, 3), 4, &Device::flex()));
         // [math.sin(2 / 10000**(0/4)), math.cos(2), math.sin(2 / 10000**(2/4)), math.cos(2/100)]
         let expected = [0.909_297_4, -0.416_146_84, 0.019_998_668, 0.999_8];
         for (got, want) in table[8..].iter().zip(expected) {
@@ -64,8 +118,22 @@ mod tests {
     #[test]
     fn rotary_embedding_torch_11_offsets_rotate_differently() {
         let x = Tensor::<4>::ones([1, 1, 3, 8], &Device::flex());
-        let (at_0, at_5) = (numbers(rotate(x.clone(), 0)), numbers(rotate(x, 5)));
+        let (at_0, at_5) = (numbers(rotate(x.clone(), &Span::new(0, 3))), numbers(rotate(x, &Span::new(5, 3))));
         assert!(at_0.iter().zip(&at_5).any(|(a, b)| (a - b).abs() > 0.1));
+    }
+
+    /// unslothai/unsloth#4100: what stands before the first real token takes up no position.
+    #[test]
+    fn unsloth_4100_positions_count_from_the_first_real_token() {
+        let padding = [true, true, false, false, false, false, false, true, true, true, true, true];
+        let span = Span::of_input(4, Some(&padding));
+        assert_eq!(span.positions(), [0, 0, 0, 1, 0, 1, 2, 3, 0, 0, 0, 0]);
+        assert_eq!((span.rows(), span.end(), span.common_first()), (3, 4, None));
+        let next = Span::after_padding(4, 2, &[2, 1]);
+        assert_eq!((next.positions(), next.end()), (vec![2, 3, 3, 4], 5));
+        let same = Span::after_padding(4, 2, &[0, 0]);
+        assert_eq!((same.positions(), same.rows(), same.common_first()), (vec![4, 5], 1, Some(4)));
+        assert_eq!(same, Span::new(4, 2));
     }
 
     /// Scores between rotated queries and keys depend on their distance alone.
@@ -74,8 +142,8 @@ mod tests {
         let device = Device::flex();
         let row = |values: [f32; 4]| Tensor::<4>::from_data(TensorData::new(values.to_vec(), [1, 1, 1, 4]), &device);
         let score = |i, j| {
-            let q = rotate(row([0.3, -1.0, 2.0, 0.7]), i);
-            let k = rotate(row([1.1, 0.2, -0.4, 0.9]), j);
+            let q = rotate(row([0.3, -1.0, 2.0, 0.7]), &Span::new(i, 1));
+            let k = rotate(row([1.1, 0.2, -0.4, 0.9]), &Span::new(j, 1));
             numbers((q * k).sum())[0]
         };
         assert!((score(2, 0) - score(9, 7)).abs() < 1e-5);

@@ -41,6 +41,10 @@ pub enum Command {
     Tasks(TasksArguments),
     /// Write a run's weights, config and an example into one safetensors file.
     Export(ExportArguments),
+    /// Show what a run's model says to a prompt or a sample, or how fast it decodes.
+    Generate(GenerateArguments),
+    /// Look for what is wrong with a config's model, or with a run: shapes, masks, leaks, gradients, and more.
+    Doctor(DoctorArguments),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -182,6 +186,114 @@ pub struct ExportArguments {
     pub format: String,
 }
 
+/// Arguments of `doctor`.
+#[derive(Args, Clone, Debug)]
+#[command(group = clap::ArgGroup::new("subject").required(true).args(["run", "config"]))]
+pub struct DoctorArguments {
+    /// The run directory: its weights are looked at too.
+    pub run: Option<PathBuf>,
+    /// The config file, such as configs/h8.toml.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Override a key of the config, such as model.heads=4; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "run")]
+    pub overrides: Vec<String>,
+    /// Seed of the initial weights and the data.
+    #[arg(long, value_name = "N", conflicts_with = "run")]
+    pub seed: Option<u64>,
+    /// Where to compute, instead of where the config says.
+    #[arg(long, value_name = "NAME", value_parser = parse_backend)]
+    pub backend: Option<Backend>,
+    /// CPU threads; all cores unless set.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `generate`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+        trainer generate runs/sort-seed0-... --sample 0             source, generated, expected\n  \
+        trainer generate runs/sort-seed0-... --source \"9 3 3 7\"\n  \
+        trainer generate runs/h8-seed0-... --prompt 0,5,10,15,1     the class at each position\n  \
+        trainer generate --config configs/h8.toml --bench           tokens a second, cache bytes")]
+pub struct GenerateArguments {
+    /// The run directory.
+    #[arg(required_unless_present = "config", conflicts_with = "config")]
+    pub run: Option<PathBuf>,
+    /// Tokens to go on from, as numbers; in sequence-to-sequence tasks the beginning of the target.
+    #[arg(long, value_name = "IDS", value_parser = parse_ids)]
+    pub prompt: Option<Ids>,
+    /// What an encoder reads, as numbers.
+    #[arg(long, value_name = "IDS", value_parser = parse_ids)]
+    pub source: Option<Ids>,
+    /// Take the prompt, or the source, from sample N of the validation set, and show what is expected.
+    #[arg(long, value_name = "N", conflicts_with_all = ["prompt", "source"])]
+    pub sample: Option<u64>,
+    /// Generate at most N tokens, each read in turn; without it a decoder's answer at each position is shown.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub tokens: Option<u32>,
+    /// Draw tokens from the softmax of logits / T; 0 takes the largest.
+    #[arg(long, value_name = "T", default_value_t = 0.0, value_parser = parse_temperature)]
+    pub temperature: f64,
+    /// Draw among the K largest logits only.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top_k: Option<u32>,
+    /// Names the random numbers: the same seed draws the same tokens.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Beyond the context the model was trained on, go on from its last tokens (each then costs a full pass).
+    #[arg(long)]
+    pub window: bool,
+    /// The checkpoint of this step; the last one unless set.
+    #[arg(long, value_name = "N", conflicts_with = "best")]
+    pub step: Option<u64>,
+    /// The checkpoint with the smallest validation loss.
+    #[arg(long)]
+    pub best: bool,
+    /// Where to compute; the run's backend unless set.
+    #[arg(long, value_name = "NAME", value_parser = parse_backend)]
+    pub backend: Option<Backend>,
+    /// Measure tokens a second with and without the cache, with untrained weights, by the number of key/value heads.
+    #[arg(long, conflicts_with_all = ["prompt", "source", "sample", "tokens", "temperature", "top_k", "window", "step", "best"])]
+    pub bench: bool,
+    /// With --bench: the config file, instead of a run.
+    #[arg(long, value_name = "FILE", requires = "bench")]
+    pub config: Option<PathBuf>,
+    /// With --config: override a key of the config, such as model.layers=4; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "config")]
+    pub overrides: Vec<String>,
+    /// With --bench: lengths of context to measure at.
+    #[arg(long, value_name = "LIST", requires = "bench", value_delimiter = ',', default_values_t = [128, 512, 2048],
+        value_parser = clap::value_parser!(u32).range(1..=1 << 17))]
+    pub context: Vec<u32>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Tokens of a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ids(pub Vec<u32>);
+
+/// Numbers between spaces or commas; the error names the word that is none.
+fn parse_ids(text: &str) -> Result<Ids, String> {
+    let words = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
+    let ids = words.map(|word| {
+        word.parse().map_err(|_| format!("`{word}` is no token: tokens are numbers from 0, between spaces or commas"))
+    });
+    ids.collect::<Result<Vec<u32>, String>>().map(Ids)
+}
+
+fn parse_temperature(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(temperature) if temperature >= 0.0 && temperature.is_finite() => Ok(temperature),
+        _ => Err("a temperature is a finite number, at least 0".to_string()),
+    }
+}
+
 /// A checkpoint that a run keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Which {
@@ -214,6 +326,15 @@ mod tests {
         assert_eq!(cli.train.all_overrides(), ["seed=3", "backend=ndarray"]);
         let cli = Cli::try_parse_from(["trainer", "train", "--config", "a.toml"]).unwrap();
         assert!(matches!(cli.command, Some(Command::Train(_))));
+    }
+
+    #[test]
+    fn token_ids_stand_between_spaces_or_commas() {
+        assert_eq!(parse_ids(" 3,1, 4\t1 "), Ok(Ids(vec![3, 1, 4, 1])));
+        assert_eq!(parse_ids(""), Ok(Ids(vec![])));
+        for (text, word) in [("1 x", "`x`"), ("-1", "`-1`"), ("1.5", "`1.5`"), ("4294967296", "`4294967296`")] {
+            assert!(parse_ids(text).unwrap_err().contains(word), "{text}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 
 use burn::tensor::Device;
-use runs::{Config, RunDirectory, State, Tensors, weights_fingerprint};
+use runs::{Config, RunDirectory, State, Status, Tensors, weights_fingerprint};
 
 use super::{
     HeadError, encode,
@@ -112,6 +112,10 @@ impl<'a> Run<'a> {
         let checkpoint = directory.checkpoints().steps()?.into_iter().rfind(|step| *step <= ended.steps);
         let last = kept.last().map_or(0, |kept| kept.step());
         kept.extend(checkpoint.filter(|step| *step > last).map(Kept::Checkpoint));
+        let last = kept.last().map_or(0, |kept| kept.step());
+        if last < ended.steps && (ended.status == Status::Finished || last == 0) {
+            return Err(HeadError::NoWeights { path: directory.path().into(), step: ended.steps });
+        }
         Ok(Self { config, directory, summary, kept })
     }
 

@@ -85,8 +85,10 @@ fn located(plan: &PlannedRun) -> RunDirectory {
 }
 
 fn ended(plan: &PlannedRun) -> Result<Ended, String> {
-    let damaged = |error: RunError| format!("damaged: {error}");
     let directory = &plan.directory;
+    // Named within the run's directory, so that results don't depend on where that is.
+    let parent = format!("{}{}", directory.path().display(), std::path::MAIN_SEPARATOR);
+    let damaged = |error: RunError| format!("damaged: {}", error.to_string().replace(&parent, ""));
     match directory.state().map_err(damaged)? {
         State::Absent => Err("not run".into()),
         State::Started { last_step: None } => Err("stopped before its first step".into()),

@@ -62,6 +62,37 @@ pub(crate) trait Definition: Default {
 
     /// `sample` as lines that a person can follow, under a heading; scored positions carry a `*` and their target.
     fn explain(&self, sample: &Sample) -> String;
+
+    /// What a model says at each position.
+    fn answers(&self) -> Answers {
+        Answers::Classes
+    }
+
+    /// A short name for a token, where there is a better one than its number.
+    fn token_name(&self, token: u32) -> String {
+        token.to_string()
+    }
+
+    /// What a perfect model says to tokens of a user's own; see [`Task::expected`].
+    fn expected(&self, _read: &[u32]) -> Option<Vec<i32>> {
+        None
+    }
+}
+
+/// What a model of a task says at each position, and so what it can mean to go on from a prompt.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Answers {
+    /// A class from a space of its own: there is nothing to read next.
+    Classes,
+    /// A token of the vocabulary that is read. Only scored positions are trained.
+    Tokens,
+    /// The next token of the target, whose tokens are read in turn, after `start` and until `end`.
+    Sequence {
+        /// The decoder's first token.
+        start: u32,
+        /// The token that says that the target is complete.
+        end: u32,
+    },
 }
 
 /// Declares [`Task`] and everything that depends on which tasks there are.
@@ -176,6 +207,34 @@ macro_rules! tasks {
             pub fn explain(&self, sample: &Sample) -> String {
                 match self {
                     $(Self::$Name(task) => task.explain(sample),)+
+                }
+            }
+
+            /// What a model of the task says at each position.
+            pub fn answers(&self) -> Answers {
+                match self {
+                    $(Self::$Name(task) => task.answers(),)+
+                }
+            }
+
+            /// A token as a person would call it, such as `r1=3`; its number where it has no other name.
+            pub fn token_name(&self, token: u32) -> String {
+                match self {
+                    $(Self::$Name(task) => task.token_name(token),)+
+                }
+            }
+
+            /// What a perfect model says to tokens of a user's own. In a sequence-to-sequence task `read` is a source, and
+            /// the answer its target with the end; in the others there is an answer for each token of `read`, [`IGNORE`]
+            /// where none is asked for. `None` where the tokens alone do not tell.
+            ///
+            /// [`IGNORE`]: crate::IGNORE
+            ///
+            /// # Panics
+            /// May panic on tokens that the task does not have.
+            pub fn expected(&self, read: &[u32]) -> Option<Vec<i32>> {
+                match self {
+                    $(Self::$Name(task) => task.expected(read),)+
                 }
             }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Definition, Draw};
+use super::{Answers, Definition, Draw};
 use crate::error::{TaskError, in_range};
 use crate::sample::{IGNORE, Sample};
 use crate::urn::Urn;
@@ -162,5 +162,17 @@ impl Definition for Mqar {
             let _ = writeln!(text, "{position:>5}  {token:>5}  {what}");
         }
         text
+    }
+
+    fn answers(&self) -> Answers {
+        Answers::Tokens
+    }
+
+    fn token_name(&self, token: u32) -> String {
+        match token as usize {
+            0 => "0".to_string(),
+            key if key < self.vocab / 2 => format!("key {key}"),
+            value => format!("value {value}"),
+        }
     }
 }

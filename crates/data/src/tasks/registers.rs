@@ -39,6 +39,16 @@ impl Default for Registers {
 }
 
 impl Registers {
+    /// The target of each position of `tokens` under `table`.
+    fn targets(&self, table: &[u32], tokens: &[u32]) -> Vec<i32> {
+        let mut memory = Memory::new(self);
+        let target = |&token: &u32| {
+            memory.write(token as usize);
+            memory.index().map_or(IGNORE, |index| table[index] as i32)
+        };
+        tokens.iter().map(target).collect()
+    }
+
     /// The target of each state of the registers, `[P^D]`, each uniform in `0..outputs`; state v_0, v_1, ... stands at
     /// index sum of v_r * P^r. A function of D, P, `outputs` and `table_seed`.
     pub fn table(&self) -> Vec<u32> {
@@ -119,15 +129,8 @@ impl Definition for Registers {
     fn prepare(&self) -> Draw {
         let (task, table) = (*self, self.table());
         Arc::new(move |stream| {
-            let mut memory = Memory::new(&task);
-            let mut tokens = Vec::with_capacity(task.seq_len);
-            let mut targets = Vec::with_capacity(task.seq_len);
-            for _ in 0..task.seq_len {
-                let token = stream.below(task.vocab() as u64) as usize;
-                memory.write(token);
-                tokens.push(token as u32);
-                targets.push(memory.index().map_or(IGNORE, |index| table[index] as i32));
-            }
+            let tokens: Vec<u32> = (0..task.seq_len).map(|_| stream.below(task.vocab() as u64) as u32).collect();
+            let targets = task.targets(&table, &tokens);
             Sample { tokens, targets, source: None }
         })
     }
@@ -156,5 +159,13 @@ impl Definition for Registers {
             text.push('\n');
         }
         text
+    }
+
+    fn token_name(&self, token: u32) -> String {
+        format!("r{}={}", token as usize / self.values, token as usize % self.values)
+    }
+
+    fn expected(&self, read: &[u32]) -> Option<Vec<i32>> {
+        Some(self.targets(&self.table(), read))
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::rewrite::Rewrite;
-use super::{Definition, Draw};
+use super::{Answers, Definition, Draw};
 use crate::error::TaskError;
 use crate::sample::{Sample, SourceSizes};
 
@@ -72,5 +72,17 @@ impl Definition for Reverse {
 
     fn explain(&self, sample: &Sample) -> String {
         self.rewrite().explain(sample)
+    }
+
+    fn answers(&self) -> Answers {
+        self.rewrite().answers()
+    }
+
+    fn token_name(&self, token: u32) -> String {
+        self.rewrite().token_name(token)
+    }
+
+    fn expected(&self, read: &[u32]) -> Option<Vec<i32>> {
+        Some(self.rewrite().expected(read, <[u32]>::reverse))
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::Draw;
+use super::{Answers, Draw};
 use crate::error::{TaskError, in_range};
 use crate::sample::{IGNORE, Sample, Source, SourceSizes};
 
@@ -62,18 +62,31 @@ impl Rewrite {
             let Self { vocab, min_len, max_len } = self;
             let real = min_len + stream.below((max_len - min_len + 1) as u64) as usize;
             let mut source: Vec<u32> = (0..real).map(|_| stream.below(vocab as u64) as u32).collect();
-            let mut target = source.clone();
-            rearrange(&mut target);
-
+            let mut targets = self.expected(&source, rearrange);
             let mut tokens = vec![self.boundary() as u32];
-            tokens.extend(&target);
-            let mut targets: Vec<i32> = target.iter().map(|&token| token as i32).collect();
-            targets.push(self.boundary() as i32);
+            tokens.extend(targets[..real].iter().map(|&token| token as u32));
             tokens.resize(self.seq_len(), 0);
             targets.resize(self.seq_len(), IGNORE);
             source.resize(max_len, 0);
             Sample { tokens, targets, source: Some(Source { tokens: source, real }) }
         })
+    }
+
+    /// The target of a source's real tokens, and the end.
+    pub fn expected(self, source: &[u32], rearrange: fn(&mut [u32])) -> Vec<i32> {
+        let mut target = source.to_vec();
+        rearrange(&mut target);
+        target.push(self.boundary() as u32);
+        target.into_iter().map(|token| token as i32).collect()
+    }
+
+    pub fn answers(self) -> Answers {
+        let boundary = self.boundary() as u32;
+        Answers::Sequence { start: boundary, end: boundary }
+    }
+
+    pub fn token_name(self, token: u32) -> String {
+        if token as usize == self.boundary() { "end".to_string() } else { token.to_string() }
     }
 
     /// A heading with the source, then a line for each position of the decoder.

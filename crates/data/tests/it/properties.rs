@@ -1,7 +1,9 @@
 //! Whatever passes `check` can be drawn, explained and batched; whatever does not is refused without panic.
 
-use headcount_data::{Fill, Generator, IGNORE, Mqar, Registers, Reverse, Sort, Split, Task};
+use headcount_data::{Answers, Fill, Generator, IGNORE, Mqar, Registers, Reverse, Sort, Split, Task};
 use proptest::prelude::*;
+
+use crate::all_tasks;
 
 /// Small numbers mostly, and the ones that break things.
 fn number() -> impl Strategy<Value = usize> {
@@ -118,4 +120,32 @@ fn the_largest_parameters_work() {
         assert_eq!(task.check(), Ok(()));
         holds_its_promises(&task, Split::Validation, 0, u64::MAX);
     }
+}
+
+/// What is expected of a sample's own tokens is what the sample says.
+#[test]
+fn expected_answers_are_the_targets_of_samples() {
+    for task in all_tasks() {
+        for index in 0..20 {
+            let sample = task.sample(Split::Validation, 0, index);
+            let scored: Vec<i32> = sample.targets.iter().copied().filter(|&target| target != IGNORE).collect();
+            let found = match (&sample.source, task.answers()) {
+                (Some(source), Answers::Sequence { start, end }) => {
+                    assert_eq!((sample.tokens[0], scored[source.real]), (start, end as i32));
+                    task.expected(&source.tokens[..source.real])
+                }
+                (None, Answers::Classes | Answers::Tokens) => task.expected(&sample.tokens),
+                other => panic!("{}: {other:?}", task.kind()),
+            };
+            match found {
+                Some(found) if sample.source.is_some() => assert_eq!(found, scored),
+                Some(found) => assert_eq!(found, sample.targets),
+                None => assert_eq!(task.kind(), "mqar", "a query looks like filler"),
+            }
+        }
+    }
+    let names = |task: Task, tokens: &[u32]| tokens.iter().map(|&token| task.token_name(token)).collect::<Vec<_>>();
+    assert_eq!(names(Task::default_of("registers").unwrap(), &[0, 7, 14]), ["r0=0", "r1=3", "r3=2"]);
+    assert_eq!(names(Task::default_of("mqar").unwrap(), &[0, 31, 32]), ["0", "key 31", "value 32"]);
+    assert_eq!(names(Task::default_of("sort").unwrap(), &[0, 15, 16]), ["0", "15", "end"]);
 }

@@ -1,4 +1,4 @@
-//! What the crate promises, from outside, on every backend: agreement with PyTorch, masks, heads, initial weights.
+//! What the crate promises, from outside, on every backend: agreement with PyTorch, masks, heads, caches, initial weights.
 //!
 //! Each check is a function of a [`support::Backend`]. The CPU backends run one test a check; wgpu runs them all in one
 //! test, since opening its adapter takes seconds.
@@ -7,6 +7,7 @@
 mod support;
 
 mod attention;
+mod cache;
 mod decoder;
 mod encoder_decoder;
 mod heads;

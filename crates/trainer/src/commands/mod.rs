@@ -1,8 +1,10 @@
 //! What each command does.
 
 mod compare;
+mod doctor;
 mod dry_run;
 mod export;
+mod generate;
 mod heads;
 mod report;
 mod tasks;
@@ -41,6 +43,8 @@ pub enum Success {
     Done,
     /// Stopped on request, to be gone on with: exit code 130, as after an interrupt.
     Interrupted,
+    /// Carried out, and something is wrong with what was looked at: exit code 3.
+    Unwell,
 }
 
 /// Runs the program with the process's arguments.
@@ -54,6 +58,8 @@ pub fn main() -> ExitCode {
         Some(Command::Report(arguments)) => report::run(&arguments),
         Some(Command::Heads(arguments)) => heads::run(&arguments),
         Some(Command::Export(arguments)) => export::run(&arguments),
+        Some(Command::Generate(arguments)) => generate::run(&arguments),
+        Some(Command::Doctor(arguments)) => doctor::run(&arguments),
         Some(Command::Completions { shell }) => {
             let mut script = vec![]; // clap_complete panics where its reader has gone away
             clap_complete::generate(shell, &mut Cli::command(), "trainer", &mut script);
@@ -64,6 +70,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(Success::Done) => ExitCode::SUCCESS,
         Ok(Success::Interrupted) => ExitCode::from(130),
+        Ok(Success::Unwell) => ExitCode::from(3),
         Err(failure) => {
             tell(format!("error: {}", failure.message));
             ExitCode::from(failure.code)

@@ -6,6 +6,8 @@ mod bytes;
 mod command_line;
 mod compare;
 mod dashboard;
+mod doctor;
+mod generate;
 mod interrupt;
 mod malformed;
 mod optimiser;

@@ -1,0 +1,101 @@
+//! What the checks of values share: each node is recomputed on the host in f64 from the node before.
+
+use model::host::HostTensor;
+
+use super::compare::{unravel, worst};
+use super::examination::{AttentionPlace, Examination, Probe, Reads};
+use super::report::Outcome;
+use super::shapes::table;
+use super::subject::SubjectError;
+
+/// Greatest deviation of a node in f32 from the same in f64, in units of its largest value.
+const TOLERANCE: f64 = 1e-4;
+
+/// One attention's nodes, of the shapes that the config says.
+pub(super) struct Nodes<'a> {
+    probe: &'a Probe,
+    path: String,
+    pub b: usize,
+    pub h: usize,
+    pub g: usize,
+    pub k: usize,
+    pub lq: usize,
+    pub lk: usize,
+}
+
+impl<'a> Nodes<'a> {
+    /// None where a shape is wrong: then there is nothing to compare.
+    pub fn of(
+        examination: &Examination,
+        probe: &'a Probe,
+        place: &AttentionPlace,
+    ) -> Result<Option<Self>, SubjectError> {
+        let is_wrong = |row: &super::Row| row.found.as_ref() != Some(&row.expected);
+        if table(examination)?.iter().any(is_wrong) {
+            return Ok(None);
+        }
+        let config = examination.model();
+        let source = probe.inputs.batch.source.as_ref().map_or(0, |source| source.len);
+        let (lq, lk) = match place.reads {
+            Reads::Itself => (probe.inputs.batch.len, probe.inputs.batch.len),
+            Reads::Source => (source, source),
+            Reads::Memory => (probe.inputs.batch.len, source),
+        };
+        let (h, g, k) = (config.heads, config.kv_heads(), config.d_head());
+        Ok(Some(Self { probe, path: place.path.clone(), b: probe.inputs.batch.batch, h, g, k, lq, lk }))
+    }
+
+    /// A node by its last name, such as `scores`.
+    pub fn get(&self, node: &str) -> HostTensor {
+        // Every node was found when the shapes were compared.
+        self.probe.node(&format!("{}.{node}", self.path)).unwrap_or_default()
+    }
+}
+
+/// Carries out `check` on every attention until one is wrong.
+pub(super) fn each_attention(
+    examination: &Examination,
+    seen: &str,
+    mut check: impl FnMut(&AttentionPlace, &Nodes) -> Result<Option<Outcome>, SubjectError>,
+) -> Result<Outcome, SubjectError> {
+    let probe = examination.probe()?;
+    let places = examination.attentions();
+    for place in &places {
+        let Some(nodes) = Nodes::of(examination, probe, place)? else {
+            return Ok(Outcome::skipped("a node has the wrong shape: see shapes"));
+        };
+        if let Some(problem) = check(place, &nodes)? {
+            return Ok(problem);
+        }
+    }
+    Ok(match places.len() {
+        0 => Outcome::skipped("the model has no attention: layers = 0"),
+        1 => Outcome::ok(format!("{seen} in the only attention")),
+        n => Outcome::ok(format!("{seen} in {n} attentions")),
+    })
+}
+
+/// What else a node may be, its cause and the fix.
+pub(super) type Mistake = (Vec<f64>, &'static str, &'static str);
+
+/// Compares a node with what it should be and, where it differs, with what usual mistakes would make of it.
+pub(super) fn compared(name: &str, found: &HostTensor, expected: &[f64], mistakes: &[Mistake]) -> Option<Outcome> {
+    let found_values = &found.values[..expected.len().min(found.values.len())];
+    let off = worst(found_values, expected);
+    if off.deviation <= TOLERANCE {
+        return None;
+    }
+    let seen =
+        format!("{name}{:?} is {:.5}, expected {:.5}", unravel(&found.shape, off.index), off.found, off.expected);
+    let known = mistakes.iter().find(|(values, ..)| worst(found_values, values).deviation <= TOLERANCE);
+    Some(match known {
+        Some((_, cause, fix)) => {
+            Outcome::failed(format!("{seen}; it is exactly what this mistake gives"), *cause, *fix)
+        }
+        None => Outcome::failed(
+            seen,
+            "the step that makes this node does something else than its formula",
+            "compute this entry by hand from the node before it, and step through the code until they part",
+        ),
+    })
+}

@@ -5,6 +5,7 @@ mod backends;
 mod bytes;
 mod command_line;
 mod dashboard;
+mod heads;
 mod interrupt;
 mod malformed;
 mod optimiser;

@@ -236,7 +236,7 @@ pub struct GenerateArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub tokens: Option<u32>,
     /// Draw tokens from the softmax of logits / T; 0 takes the largest.
-    #[arg(long, value_name = "T", default_value_t = 0.0, value_parser = parse_temperature)]
+    #[arg(long, value_name = "T", default_value_t = 0.0, value_parser = parse_temperature, allow_negative_numbers = true)]
     pub temperature: f64,
     /// Draw among the K largest logits only.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]

@@ -7,7 +7,8 @@ function ledgerSection(section) {
   const row = (what, value, show = whole) => {
     const values = ledger.arms.map(value);
     const equal = values.every((each) => each === values[0]);
-    return [what, ...values.map(show), equal ? mark("equal", true) : mark("differs", ledger.regime === "free" || FOLLOWS.includes(what))];
+    const tuned = what === "Peak learning rate" && ledger.tuned;
+    return [what, ...values.map(show), equal ? mark("equal", true) : tuned ? mark("tuned", true) : mark("differs", ledger.regime !== "split" || FOLLOWS.includes(what))];
   };
   const rows = [
     row("Parameters", (arm) => arm.parameters.total),

@@ -29,8 +29,8 @@ pub fn run(arguments: &ReportArguments) -> Result<Success, Failure> {
 pub fn show(folder: &Path, mixed: bool) -> Result<PathBuf, Failure> {
     let experiment = Experiment::of_folder(folder).map_err(Failure::failed)?;
     let report = Report::read(&experiment, folder, mixed).map_err(Failure::failed)?;
-    let heads = heads::of_experiment(folder)?;
-    report.write(folder, Some(&heads)).map_err(Failure::failed)?;
+    let heads = unless_failed(heads::of_experiment(folder));
+    report.write(folder, heads.as_ref()).map_err(Failure::failed)?;
     print(analysis::terminal::summary(&report.results, folder));
     Ok(folder.join(analysis::page::FILE))
 }
@@ -38,7 +38,7 @@ pub fn show(folder: &Path, mixed: bool) -> Result<PathBuf, Failure> {
 /// The page of a single run, and what its heads do. A run that is not done has no heads to show yet.
 fn show_run(folder: &Path) -> Result<PathBuf, Failure> {
     let report = RunReport::read(&RunDirectory::at(folder)).map_err(Failure::failed)?;
-    let analysis = if report.done { Some(heads::of_run(folder, false)?) } else { None };
+    let analysis = if report.done { unless_failed(heads::of_run(folder, false)) } else { None };
     let page = report.write(folder, analysis.clone()).map_err(Failure::failed)?;
     print(report.lead());
     if let Some(analysis) = analysis {
@@ -46,6 +46,11 @@ fn show_run(folder: &Path) -> Result<PathBuf, Failure> {
     }
     print(format!("  {}  all of this as a page, to open or to send", page.display()));
     Ok(page)
+}
+
+/// A report is worth having without its heads.
+fn unless_failed<T>(heads: Result<T, Failure>) -> Option<T> {
+    heads.inspect_err(|failure| tell(format!("the heads could not be analysed: {}", failure.message))).ok()
 }
 
 /// What a folder holds.

@@ -13,6 +13,7 @@ mod interrupt;
 mod malformed;
 mod optimiser;
 mod outcomes;
+mod report;
 mod reports;
 mod sequences;
 mod support;

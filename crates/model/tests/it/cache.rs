@@ -295,7 +295,7 @@ fn whatever_the_model_and_the_pieces_the_cache_changes_nothing(backend: &Backend
         }
         Ok(())
     };
-    if let Err(error) = runner.run(&cases(), |case| check(case)) {
+    if let Err(error) = runner.run(&cases(), check) {
         panic!("{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! A subject with the passes that several checks look at.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use burn::tensor::Device;
 use model::host::HostTensor;
@@ -8,7 +9,10 @@ use model::tensors;
 use model::{Architecture, ModelConfig};
 
 use super::effort::Effort;
-use super::subject::{Inputs, Pass, Subject, SubjectError};
+use super::subject::{Inputs, Pass, Subject, SubjectError, set_dropout};
+
+/// Parameters on the host by path.
+pub type Weights = BTreeMap<String, HostTensor>;
 
 /// A subject under examination.
 pub struct Examination<'a> {
@@ -21,6 +25,8 @@ pub struct Examination<'a> {
     /// Flex for comparison, or why there is none.
     pub flex: Result<Device, &'static str>,
     probe: OnceCell<Probe>,
+    weights: OnceCell<Weights>,
+    dropped: OnceCell<Subject<'a>>,
 }
 
 /// The pass whose nodes are compared.
@@ -67,12 +73,30 @@ impl<'a> Examination<'a> {
     ) -> Result<Self, SubjectError> {
         let (subject, untrained) = (subject.without_dropout()?, untrained.without_dropout()?);
         let effort = Effort::new(&subject.config, tensors::places(subject.model()).len());
-        Ok(Self { subject, untrained, effort, flex, probe: OnceCell::new() })
+        let (probe, weights, dropped) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Ok(Self { subject, untrained, effort, flex, probe, weights, dropped })
     }
 
     /// The config of the model.
     pub fn model(&self) -> &ModelConfig {
         &self.subject.config.model
+    }
+
+    /// The weights that are examined.
+    pub fn weights(&self) -> &Weights {
+        self.weights.get_or_init(|| self.subject.weights())
+    }
+
+    /// The subject with every dropout at 0.5.
+    ///
+    /// # Errors
+    /// None that the model did not have before.
+    pub fn dropped(&self) -> Result<&Subject<'a>, SubjectError> {
+        if let Some(dropped) = self.dropped.get() {
+            return Ok(dropped);
+        }
+        let dropped = self.subject.with_model(|model| set_dropout(model, 0.5))?;
+        Ok(self.dropped.get_or_init(|| dropped))
     }
 
     /// The first `count` training samples in which something is scored, shortened to what the effort allows, but not so far

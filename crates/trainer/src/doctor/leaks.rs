@@ -6,7 +6,7 @@ use model::host::HostTensor;
 use super::compare::{largest, largest_difference};
 use super::examination::Examination;
 use super::report::Outcome;
-use super::subject::{Inputs, Subject, SubjectError, set_dropout};
+use super::subject::{Inputs, Subject, SubjectError};
 
 /// How far an output may move that should not move at all, in units of the largest logit. On CPUs it does not; a GPU may
 /// round otherwise.
@@ -34,7 +34,7 @@ pub fn future(examination: &Examination) -> Result<Outcome, SubjectError> {
         return Ok(Outcome::skipped("samples have a single token"));
     }
     // In evaluation, and in training with the same dropout (keras#23038).
-    let dropped = subject.with_model(|model| set_dropout(model, 0.3))?;
+    let dropped = examination.dropped()?;
     let dropout = Dropout { seed: 0, step: 0, micro_batch: 0 };
     let logits = |inputs: &Inputs, trains: bool| {
         let pass = if trains { dropped.train(inputs, dropout) } else { subject.evaluate(inputs) };

@@ -6,7 +6,7 @@ use super::compare::{is_finite, largest, row};
 use super::examination::{AttentionPlace, Examination, Reads, forbids};
 use super::nodes::{Nodes, each_attention};
 use super::report::Outcome;
-use super::subject::{Inputs, SubjectError, set_dropout};
+use super::subject::{Inputs, SubjectError};
 
 /// A weight below this may have vanished in f32; its score is this far below the row's largest.
 const VANISHED: f32 = 60.0;
@@ -79,7 +79,7 @@ pub fn mask(examination: &Examination) -> Result<Outcome, SubjectError> {
     }
     // A large negative number in the place of minus infinity holds until scores are as large: so they are made large.
     let factor = (LARGE_SCORE / most.max(1e-3)) as f32;
-    let mut weights = examination.subject.weights();
+    let mut weights = examination.weights().clone();
     for (path, tensor) in &mut weights {
         if path.contains("attention.query.") {
             tensor.values.iter_mut().for_each(|value| *value *= factor);
@@ -173,8 +173,7 @@ pub fn rows(examination: &Examination) -> Result<Outcome, SubjectError> {
         return Ok(evaluated);
     }
     // Dropout acts after the maps are taken (pytorch#42929).
-    let dropped = examination.subject.with_model(|model| set_dropout(model, 0.5))?;
-    let pass = dropped.train(&probe.inputs, model::Dropout { seed: 0, step: 0, micro_batch: 0 })?;
+    let pass = examination.dropped()?.train(&probe.inputs, model::Dropout { seed: 0, step: 0, micro_batch: 0 })?;
     for place in examination.attentions() {
         let name = format!("{}.maps", place.path);
         let Some(maps) = pass.nodes.iter().find(|node| node.name == name).map(|node| node.to_host()) else { continue };

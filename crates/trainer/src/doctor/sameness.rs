@@ -1,7 +1,5 @@
 //! What must make no difference: dropout in evaluation, the numbering of the heads, the backend.
 
-use std::collections::BTreeMap;
-
 use model::Dropout;
 use model::host::HostTensor;
 use model::tensors;
@@ -9,7 +7,7 @@ use model::tensors;
 use super::compare::{largest, largest_difference, worst};
 use super::examination::Examination;
 use super::report::Outcome;
-use super::subject::{Inputs, SubjectError, set_dropout};
+use super::subject::{Inputs, SubjectError};
 
 /// How far outputs may differ that are computed in another order, in units of the largest.
 const TOLERANCE: f64 = 1e-4;
@@ -18,7 +16,7 @@ const BACKEND_TOLERANCE: f64 = 1e-3;
 
 pub fn dropout(examination: &Examination) -> Result<Outcome, SubjectError> {
     let inputs = Inputs::new(examination.two_samples());
-    let dropped = examination.subject.with_model(|model| set_dropout(model, 0.5))?;
+    let dropped = examination.dropped()?;
     let without = examination.subject.evaluate(&inputs)?.logits.values;
     let [one, two] = [dropped.evaluate(&inputs)?, dropped.evaluate(&inputs)?].map(|pass| pass.logits.values);
     let off = largest_difference(&one, &without).max(largest_difference(&two, &one));
@@ -64,7 +62,7 @@ pub fn head_order(examination: &Examination) -> Result<Outcome, SubjectError> {
     let within = |new: usize| (new + new / per_group) % per_group;
     let query_heads: Vec<usize> = (0..h).map(|new| group(new / per_group) * per_group + within(new)).collect();
     let key_heads: Vec<usize> = (0..g).map(group).collect();
-    let mut weights: BTreeMap<String, HostTensor> = examination.subject.weights();
+    let mut weights = examination.weights().clone();
     for (path, tensor) in &mut weights {
         let Some((module, part)) = path.rsplit_once('.') else { continue };
         match module.rsplit_once('.') {

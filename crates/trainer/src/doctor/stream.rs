@@ -16,7 +16,7 @@ const EPSILON: f64 = 1e-5;
 
 /// The value of `tokens`' rows of `weight` with their positions, `[B, L, D]`.
 fn embedded(tokens: &[i32], len: usize, prefix: &str, examination: &Examination) -> Vec<f64> {
-    let weights = examination.subject.weights();
+    let weights = examination.weights();
     let (Some(table), position) =
         (weights.get(&format!("{prefix}token.weight")), weights.get(&format!("{prefix}position.weight")))
     else {
@@ -82,7 +82,7 @@ fn normed(x: &[f32], gamma: &[f32], beta: &[f32]) -> Vec<f64> {
 }
 
 fn after_norm(x: &HostTensor, path: &str, examination: &Examination) -> Vec<f64> {
-    let weights = examination.subject.weights();
+    let weights = examination.weights();
     match (examination.model().norm, weights.get(&format!("{path}.gamma")), weights.get(&format!("{path}.beta"))) {
         (Norm::Pre, Some(gamma), Some(beta)) => normed(&x.values, &gamma.values, &beta.values),
         _ => x.values.iter().map(|&x| f64::from(x)).collect(),
@@ -127,7 +127,7 @@ pub fn stream(examination: &Examination) -> Result<Outcome, SubjectError> {
     let (Some(end), Some(logits)) = (probe.node(&last("")), probe.node("logits")) else {
         return Ok(Outcome::skipped("a node has the wrong shape: see shapes"));
     };
-    let weights = examination.subject.weights();
+    let weights = examination.weights();
     let end = after_norm(&end, "norm", examination);
     let expected = match (weights.get("logits.weight"), weights.get("token.weight")) {
         (Some(weight), _) => linear(&end, weight, weights.get("logits.bias"), examination.effort.rows),
@@ -166,7 +166,7 @@ fn linear(x: &[f64], weight: &HostTensor, bias: Option<&HostTensor>, rows: usize
 }
 
 pub fn projections(examination: &Examination) -> Result<Outcome, SubjectError> {
-    let weights = examination.subject.weights();
+    let weights = examination.weights();
     let rows = examination.effort.rows;
     each_attention(examination, "queries, keys, values and outputs follow from their weights", |place, nodes| {
         let steps = [("query_input", "query"), ("key_input", "key"), ("key_input", "value"), ("merged", "output")];

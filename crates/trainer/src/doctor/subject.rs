@@ -117,6 +117,10 @@ impl<'a> Subject<'a> {
     /// # Errors
     /// None that the model did not have before.
     pub fn without_dropout(&self) -> Result<Self, SubjectError> {
+        let ModelConfig { embedding_dropout, attention_dropout, residual_dropout, .. } = self.config.model;
+        if [embedding_dropout, attention_dropout, residual_dropout] == [0.0; 3] {
+            return Ok(self.clone());
+        }
         self.with_model(|model| set_dropout(model, 0.0))
     }
 

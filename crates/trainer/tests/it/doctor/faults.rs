@@ -72,7 +72,7 @@ faults! {
     convolution_behind: ConvolutionBehind => "padding" "convolution";
     batch_statistic: BatchStatistic => "samples" "statistic over the batch" and "future", "padding", "accumulation", "decoding";
     bias_unused: BiasUnused => "reach" "not used";
-    maps_detached: MapsDetached => "reach" "detach" and "gradients";
+    maps_detached: MapsDetached => "reach" "detach";
     branch_detached: BranchDetached => "gradients" "detached";
     accumulation_of_means: AccumulationOfMeans => "accumulation" "averaged by itself";
     accumulation_of_sums: AccumulationOfSums => "accumulation" "not divided";

@@ -4,7 +4,8 @@
 //! result is NaN or infinite: input that would make it so is an error that names the value.
 //!
 //! [`results`] reads an experiment's run directories and writes its results; [`figures`] draws them, [`terminal`] tells
-//! them in a terminal, [`page`] on a page that works offline. Nothing here trains.
+//! them in a terminal, [`page`] on a page that works offline. [`heads`] measures what each attention head does. Nothing here
+//! trains.
 //!
 //! ```
 //! use headcount_analysis::{ArmRuns, Direction, Metric, Outcome, Settings, Verdict, compare};

@@ -33,18 +33,18 @@ pub enum Command {
     Train(TrainArguments),
     /// Train the arms of an experiment over paired seeds and decide which is better.
     Compare(CompareArguments),
-    /// Make results, figures and report.html anew from the run directories of an experiment, or the page of one run.
+    /// Make results, figures and report.html anew from run directories: of an experiment, or of one run.
     Report(ReportArguments),
-    /// Show what each attention head of a run does: what it reads, what it is worth, and whether it is dead or a duplicate.
+    /// Show what each attention head of a run reads and is worth.
     Heads(HeadsArguments),
     /// List the tasks, or explain one and show samples of it.
     Tasks(TasksArguments),
     /// Write a run's weights, config and an example into one safetensors file.
     Export(ExportArguments),
-    /// Show what a run's model says to a prompt or a sample, or how fast it decodes.
-    Generate(GenerateArguments),
     /// Look for what is wrong with a config's model, or with a run: shapes, masks, leaks, gradients, and more.
     Doctor(DoctorArguments),
+    /// Show what a run's model says to a prompt or a sample, or how fast it decodes.
+    Generate(GenerateArguments),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -236,7 +236,7 @@ pub struct GenerateArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub tokens: Option<u32>,
     /// Draw tokens from the softmax of logits / T; 0 takes the largest.
-    #[arg(long, value_name = "T", default_value_t = 0.0, value_parser = parse_temperature)]
+    #[arg(long, value_name = "T", default_value_t = 0.0, value_parser = parse_temperature, allow_negative_numbers = true)]
     pub temperature: f64,
     /// Draw among the K largest logits only.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]

@@ -142,3 +142,74 @@ fn word(flag: Flag) -> &'static str {
         Flag::Sink => "sink",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heads::record::Nearest;
+
+    #[test]
+    fn tables_line_up_and_leave_out_what_nobody_has() {
+        let head = |scale: f64, flags: Vec<Flag>| HeadMeasures {
+            entropy: Some(0.5 * scale),
+            confidence: Some(scale),
+            distance: Some(12.345 * scale),
+            registers: Some(vec![0.25, scale]),
+            output_share: Some(scale / 2.0),
+            removal: Some(-0.0001 * scale),
+            alone: Some(1.5 * scale),
+            importance: Some(123.4),
+            nearest: Some(Nearest { head: 1, divergence: scale / 3.0 }),
+            flags,
+            ..Default::default()
+        };
+        let attention = |scale, flags: Vec<Flag>| AttentionAnalysis {
+            place: Place::Decoder,
+            layer: 0,
+            heads: vec![head(scale, flags), HeadMeasures { nearest: None, ..head(scale / 2.0, vec![]) }],
+            divergence: vec![],
+            maps: None,
+        };
+        let step = |step, scale, flags| StepAnalysis {
+            step,
+            loss: scale,
+            accuracy: 1.0 - scale / 2.0,
+            attentions: vec![attention(scale, flags)],
+        };
+        let analysis = HeadAnalysis {
+            schema_version: 1,
+            computed_from: String::new(),
+            name: "h2".into(),
+            seed: 3,
+            task: "registers".into(),
+            layers: 1,
+            heads: 2,
+            kv_heads: 2,
+            d_head: 8,
+            causal: true,
+            samples: 64,
+            scored: 1,
+            shown: vec![],
+            steps: vec![step(0, 1.0, vec![]), step(800, 0.25, vec![Flag::Dead, Flag::Sink])],
+        };
+        insta::assert_snapshot!(table(&analysis), @r"
+        h2 seed 3 on registers: 1 layer of 2 heads, after 800 steps (untrained in parentheses)
+        64 samples of the validation set, 1 position scored: loss 0.2500 (1.0000) nats, accuracy 0.8750 (0.5000)
+
+        layer 0
+          head        entropy     top weight     distance
+          0     0.125 (0.500)   0.250 (1.00)  3.09 (12.3)
+          1     0.062 (0.250)  0.125 (0.500)  1.54 (6.17)
+          head   output share   loss without     loss alone  importance   nearest
+          0     0.125 (0.500)  0.000 (0.000)   0.375 (1.50)   123 (123)  1: 0.083  dead sink
+          1     0.062 (0.250)  0.000 (0.000)  0.188 (0.750)   123 (123)         -
+          head     register 0     register 1
+          0     0.250 (0.250)   0.250 (1.00)
+          1     0.250 (0.250)  0.125 (0.500)
+
+        entropy over its greatest possible; weights as shares of a row; loss without = rise of the loss, in nats, when
+        the head is replaced by its mean, loss alone = when all others of its layer are; nearest = the most similar head
+        of the layer and the Jensen-Shannon divergence to it, in nats
+        ");
+    }
+}

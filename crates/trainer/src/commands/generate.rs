@@ -16,6 +16,9 @@ use show::{Continued, Read, Rewritten};
 
 pub fn run(arguments: &GenerateArguments) -> Result<Success, Failure> {
     let config = match (&arguments.config, &arguments.run) {
+        (Some(_), _) if !arguments.bench => {
+            return Err(Failure::usage("--config is for --bench: what a model says needs a run, trainer generate RUN"));
+        }
         (Some(file), _) => Config::load(file, &arguments.overrides).map_err(Failure::usage)?,
         (None, Some(run)) => {
             let path = RunDirectory::at(run).config_path();
@@ -198,7 +201,7 @@ fn rewrite(
     let generated = carry_out(arguments, config, model, source, &prompt, limit, Some(end), device)?;
     let expected = asked.expected.clone().unwrap_or_default().into_iter().map(|token| token as u32).collect();
     let rewritten = Rewritten { source: &asked.source, given: &asked.prompt, generated, expected };
-    Ok(Shown { lines: rewritten.lines(task, end), json: show::json(&rewritten) })
+    Ok(Shown { lines: rewritten.lines(task), json: show::json(&rewritten) })
 }
 
 /// A prompt, and what follows.

@@ -88,7 +88,9 @@ mod tests {
 
     #[test]
     fn a_large_model_is_bounded_and_says_so() {
-        let effort = effort("seq_len = 512\n[model]\nd_model = 4096\nheads = 32\nlayers = 4\n");
+        let effort = effort(
+            "seq_len = 512\n[model]\nd_model = 4096\nheads = 32\nlayers = 4\n[train]\nbatch_size = 8\neval_batch = 8\n",
+        );
         assert_eq!((effort.length, effort.samples, effort.steps), (16, 8, 5));
         assert!(effort.is_short());
         assert_eq!(effort.bounds.len(), 4, "{:?}", effort.bounds);

@@ -137,7 +137,7 @@ pub fn gradients(examination: &Examination) -> Result<Outcome, SubjectError> {
         let step = (3e-3 * length(parameter.iter().map(|&x| f64::from(x)))).max(1e-2);
         let mut found = difference(subject, &inputs, index, &direction, step)?;
         // A loss in f32 is off by some 1e-6, and a long step meets curvature: the shorter one decides where they differ.
-        let allowed = |step: f64| 0.02 * norm + 4e-6 / step;
+        let allowed = |step: f64| 0.005 * norm + 4e-6 / step;
         let mut off = (found - expected).abs() / allowed(step);
         if !(off <= 1.0) {
             let short = step / 4.0;

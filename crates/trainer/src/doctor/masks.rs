@@ -164,7 +164,7 @@ pub fn rows(examination: &Examination) -> Result<Outcome, SubjectError> {
             farthest = farthest.max(off);
             if off.is_nan() || off > TOLERANCE {
                 let index = [b, at / nodes.lq % nodes.h, i];
-                return Ok(Some(wrong_rows(place, nodes, &format!("{}.maps{index:?} sums to {sum:.4}", place.path))));
+                return Ok(Some(wrong_rows(nodes, format!("{}.maps{index:?} sums to {sum:.4}", place.path))));
             }
         }
         Ok(None)
@@ -193,7 +193,7 @@ pub fn rows(examination: &Examination) -> Result<Outcome, SubjectError> {
 }
 
 /// Says why rows do not sum to 1, by what else does.
-fn wrong_rows(place: &AttentionPlace, nodes: &Nodes, seen: &str) -> Outcome {
+fn wrong_rows(nodes: &Nodes, seen: String) -> Outcome {
     let (maps, scores) = (nodes.get("maps"), nodes.get("scores"));
     let column_sums = |b: usize, head: usize| {
         (0..nodes.lk).map(move |j| (b, head, j)).map(|(b, head, j)| {
@@ -230,7 +230,7 @@ fn wrong_rows(place: &AttentionPlace, nodes: &Nodes, seen: &str) -> Outcome {
     } else {
         ("weights are changed after the softmax", "leave the maps as the softmax gives them")
     };
-    Outcome::failed(format!("{seen} ({} keys of {})", nodes.lk, place.path), cause, fix)
+    Outcome::failed(seen, cause, fix)
 }
 
 pub fn empty_row(examination: &Examination) -> Result<Outcome, SubjectError> {

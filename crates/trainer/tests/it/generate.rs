@@ -254,7 +254,7 @@ fn bench_counts_bytes_and_compares_groupings() {
     }
     for (what, said) in [
         ("--bench --sample 0", "cannot be used with"),
-        ("--sample 0", "--bench"),
+        ("--sample 0", "--config is for --bench"),
         ("--bench --context 0", "0 is not in"),
         ("--bench --context 8,x", "invalid digit"),
     ] {

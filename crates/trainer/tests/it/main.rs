@@ -8,6 +8,7 @@ mod compare;
 mod dashboard;
 mod doctor;
 mod generate;
+mod heads;
 mod interrupt;
 mod malformed;
 mod optimiser;

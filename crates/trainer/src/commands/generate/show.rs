@@ -28,7 +28,7 @@ pub struct Rewritten<'a> {
 }
 
 impl Rewritten<'_> {
-    pub fn lines(&self, task: &Task, end: u32) -> String {
+    pub fn lines(&self, task: &Task) -> String {
         let mut text = format!("source     {}\n", names(task, self.source));
         if !self.given.is_empty() {
             let _ = writeln!(text, "given      {}", names(task, self.given));
@@ -38,9 +38,9 @@ impl Rewritten<'_> {
         let whole = [self.given, &self.generated].concat();
         let differs = whole.iter().zip(&self.expected).position(|(found, expected)| found != expected);
         text += &match differs {
-            None if whole.len() == self.expected.len() => "right to the end".to_string(),
-            None if whole.last() != Some(&end) => format!("right so far, stopped after {} tokens", whole.len()),
-            None => "right, and then it goes on".to_string(),
+            None if whole.len() < self.expected.len() => format!("right so far, stopped after {} tokens", whole.len()),
+            None if whole.len() > self.expected.len() => "right, and then it goes on".to_string(),
+            None => "right to the end".to_string(),
             Some(place) => format!("wrong from token {place} on"),
         };
         text
@@ -148,7 +148,7 @@ mod tests {
         let judged = |given: &[u32], generated: &[u32]| {
             let expected = vec![1, 3, 16];
             let lines =
-                Rewritten { source: &[3, 1], given, generated: generated.to_vec(), expected }.lines(&task("sort"), 16);
+                Rewritten { source: &[3, 1], given, generated: generated.to_vec(), expected }.lines(&task("sort"));
             lines.lines().last().unwrap().to_string()
         };
         assert_eq!(judged(&[], &[1, 3, 16]), "right to the end");
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(judged(&[], &[1, 16]), "wrong from token 1 on");
         let whole = Rewritten { source: &[3, 1], given: &[1], generated: vec![3, 16], expected: vec![1, 3, 16] };
         let expected = "source     3 1\ngiven      1\ngenerated  3 end\nexpected   1 3 end\nright to the end";
-        assert_eq!(whole.lines(&task("sort"), 16), expected);
+        assert_eq!(whole.lines(&task("sort")), expected);
     }
 
     #[test]

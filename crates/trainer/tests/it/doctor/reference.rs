@@ -97,9 +97,14 @@ impl Weights {
 
     /// `x · W + b`.
     fn linear(&self, path: &str, x: Tensor<3>) -> Tensor<3> {
+        self.linear_with(path, self.vector(&format!("{path}.bias")), x)
+    }
+
+    /// `x · W`, and a bias where there is one.
+    fn linear_with(&self, path: &str, bias: Option<Tensor<1>>, x: Tensor<3>) -> Tensor<3> {
         let [b, l, d] = x.dims();
         let y = x.reshape([b * l, d]).matmul(self.matrix(&format!("{path}.weight")));
-        let y = match self.vector(&format!("{path}.bias")) {
+        let y = match bias {
             Some(bias) => y + bias.unsqueeze::<2>(),
             None => y,
         };
@@ -261,7 +266,9 @@ impl Reference {
         let up = weights.linear(&format!("blocks.{layer}.mlp.up"), x);
         let half = std::f64::consts::FRAC_1_SQRT_2;
         let gelu = up.clone() * ((up * half).erf() + 1.0) * 0.5;
-        let y = weights.linear(&format!("blocks.{layer}.mlp.down"), gelu);
+        let down = format!("blocks.{layer}.mlp.down");
+        let bias = weights.vector(&format!("{down}.bias")).filter(|_| !self.is(Fault::BiasUnused));
+        let y = weights.linear_with(&down, bias, gelu);
         // Mistakes between the last attention and the logits, which no node shows.
         if layer + 1 < config.layers {
             return y;
@@ -272,7 +279,6 @@ impl Reference {
             Fault::ConvolutionAhead => y.clone() + Tensor::cat(vec![y.narrow(1, 1, l - 1), zeros], 1) * 0.5,
             Fault::ConvolutionBehind => y.clone() + Tensor::cat(vec![zeros, y.narrow(1, 0, l - 1)], 1) * 0.5,
             Fault::BatchStatistic => y.clone() - y.mean_dim(0).mean_dim(1),
-            Fault::BiasUnused => y - weights.vector(&format!("blocks.{layer}.mlp.down.bias")).unwrap().unsqueeze::<3>(),
             Fault::OtherBackend if y.device().inner() != Device::flex() => y * 1.02,
             _ => y,
         }

@@ -1,0 +1,81 @@
+//! What the program says of the heads of a run, and keeps.
+
+use std::fs;
+
+use analysis::heads::{ExperimentHeads, HeadAnalysis};
+
+use crate::support::*;
+
+/// Trained on a task that needs both of its heads: neither is dead, a duplicate or a sink, and each is missed.
+#[test]
+fn heads_of_a_trained_model_are_shown_and_none_is_flagged() {
+    let place = Workplace::new();
+    place.file("small.toml", SMALL);
+    let more = "--set train.steps=400 --set task.train_examples=2000 --set train.lr=1e-2 --set train.snapshots=3";
+    place.run(&format!("--config small.toml {more} --quiet")).expect(0);
+    let run = place.only_run("runs");
+    let run_path = run.path().display();
+    let shown = place.run(&format!("heads {run_path}")).expect(0).stdout;
+    for part in
+        ["small seed 0 on registers: 1 layer of 2 heads, after 400 steps", "entropy", "loss without", "register 1"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let text = place.run(&format!("heads {run_path} --json")).expect(0).stdout;
+    let analysis: HeadAnalysis = serde_json::from_str(&text).unwrap();
+    assert_eq!(analysis.steps.iter().map(|step| step.step).collect::<Vec<_>>(), [0, 40, 180, 400]);
+    let last = analysis.last().unwrap();
+    assert!(last.accuracy > 0.9, "{}", last.accuracy);
+    for head in &last.attentions[0].heads {
+        assert!(head.flags.is_empty() && head.removal.is_some_and(|removal| removal > 0.1), "{head:?}");
+    }
+
+    // The numbers are the validation set's, on whatever number of threads.
+    let validation = metrics(&run).into_iter().rfind(|line| line.split == data::Split::Validation).unwrap();
+    assert!((validation.loss - last.loss).abs() < 1e-5, "all 40 samples are used");
+    let kept = fs::read(run.heads_path()).unwrap();
+    let again = place.command(&format!("heads {run_path} --force")).env("RAYON_NUM_THREADS", "1").output().unwrap();
+    assert_eq!(Ran::of(again).expect(0).stdout, shown);
+    assert!(fs::read(run.heads_path()).unwrap() == kept);
+    assert_eq!(place.run(&format!("report {run_path}")).expect(0).stdout, shown, "a run's report is its heads");
+
+    // Trained anew, nothing of it is left.
+    place.run(&format!("--config small.toml {more} --quiet --force")).expect(0);
+    assert!(!run.heads_path().exists());
+}
+
+#[test]
+fn a_folder_that_is_no_finished_run_is_refused() {
+    let place = Workplace::new();
+    let refused = place.run("heads nowhere").expect(2);
+    assert!(refused.stderr.contains("nowhere is no run directory"), "{refused:?}");
+    let (run, _) = train_until(&small(&[]), &place.path().join("runs"), 30);
+    let refused = place.run(&format!("heads {}", run.path().display())).expect(1);
+    assert!(refused.stderr.contains("isn't done"), "{refused:?}");
+}
+
+/// A comparison leaves the heads of all its runs.
+#[test]
+fn a_comparison_has_heads() {
+    let place = Workplace::new();
+    place.file("small.toml", SMALL);
+    place.file(
+        "pair.toml",
+        "baseline = \"h1\"\nseeds = 2\nwhy_seeds = \"a test\"\n[metric]\nmargin = 0.02\n[base]\nconfig = \"small.toml\"\n\
+         train.steps = 40\n[arms.h1]\nmodel.heads = 1\n[arms.h2]\n",
+    );
+    place.run("compare pair.toml --jobs 2").expect(0);
+    let path = place.path().join("runs/pair/heads.json");
+    let heads: ExperimentHeads = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let steps: Vec<Vec<usize>> = heads
+        .arms
+        .iter()
+        .map(|arm| arm.runs.iter().map(|run| run.analysis.as_ref().unwrap().steps.len()).collect())
+        .collect();
+    assert_eq!(steps, [[3, 2], [3, 2]], "untrained, 20 and 40; both ends of the second pair");
+    assert_eq!(heads.arms[1].last.as_ref().unwrap().heads, 2);
+    let bytes = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    place.run("report runs/pair").expect(0);
+    assert!(fs::read(&path).unwrap() == bytes);
+}

@@ -142,9 +142,11 @@ function largeMap(index) {
     hatch(context, layout, map);
     context.drawImage(small, layout.left, layout.top, map.keys * layout.cell, map.queries * layout.cell);
     axisWords(context, layout, queries, keys, map);
-    context.lineWidth = 2;
-    context.strokeStyle = colour("bad");
-    context.strokeRect(layout.left + cell.key * layout.cell, layout.top + cell.query * layout.cell, layout.cell, layout.cell);
+    for (const [width, stroke] of [[5, colour("ground")], [2, colour("bad")]]) {
+      context.lineWidth = width;
+      context.strokeStyle = stroke;
+      context.strokeRect(layout.left + cell.key * layout.cell, layout.top + cell.query * layout.cell, layout.cell, layout.cell);
+    }
     tell();
   }
 

@@ -61,9 +61,9 @@ fn divergence_by_hand() {
     let matrix = divergence(maps);
     // Heads 0 and 2 agree in row 1 and share nothing in rows 2 and 3.
     assert!((matrix[0][2] - 2.0 / 3.0 * LN_2).abs() < 1e-7, "{matrix:?}");
-    for h in 0..3 {
-        assert_eq!(matrix[h][h], 0.0);
-        (0..3).for_each(|other| assert_eq!(matrix[h][other], matrix[other][h]));
+    for (h, row) in matrix.iter().enumerate() {
+        assert_eq!(row[h], 0.0);
+        row.iter().zip(&matrix).for_each(|(one, other)| assert_eq!(*one, other[h]));
     }
     let nearest = nearest(&matrix);
     assert_eq!(nearest[0].unwrap().divergence, matrix[0].iter().copied().filter(|&d| d > 0.0).fold(1.0, f64::min));

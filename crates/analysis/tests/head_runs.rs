@@ -315,6 +315,14 @@ fn a_run_without_snapshots_has_its_last_checkpoint() {
 }
 
 #[test]
+fn a_model_without_layers_has_no_heads() {
+    let config = config(SMALL, &["model.layers=0"]);
+    let analysis = analysis(&config, weights(&config));
+    assert!(analysis.steps.len() == 2 && analysis.steps.iter().all(|step| step.attentions.is_empty()));
+    assert!(table(&analysis).starts_with("small seed 0 on registers: 0 layers"));
+}
+
+#[test]
 fn broken_weights_are_refused_by_their_step() {
     let config = config(SMALL, &["model.layers=1"]);
     let refusal = |change: &dyn Fn(&mut Tensors)| {

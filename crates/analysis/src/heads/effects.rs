@@ -118,6 +118,9 @@ pub fn importance(
     samples: &Samples,
     device: &Device,
 ) -> Result<Vec<Vec<f64>>, CallError> {
+    if layers == 0 {
+        return Ok(vec![]); // and no gate to take a gradient of
+    }
     let (b, l) = (samples.batch.batch, samples.batch.len);
     let (positions, _) = samples.batch.scored_positions();
     let mut scored_of = vec![0usize; b];

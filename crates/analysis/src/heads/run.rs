@@ -121,12 +121,11 @@ impl<'a> Run<'a> {
 
     /// The steps that `steps` means: 0 first.
     fn steps(&self, steps: Steps) -> Vec<u64> {
-        let kept = self.kept.iter().map(|kept| kept.step());
-        let chosen: Vec<u64> = match steps {
-            Steps::All => kept.collect(),
-            Steps::Ends => kept.last().into_iter().collect(),
+        let first = match steps {
+            Steps::All => 0,
+            Steps::Ends => self.kept.len().saturating_sub(1),
         };
-        [0].into_iter().chain(chosen).collect()
+        [0].into_iter().chain(self.kept.iter().skip(first).map(|kept| kept.step())).collect()
     }
 
     fn weights(&self, kept: Kept) -> Result<Tensors, HeadError> {

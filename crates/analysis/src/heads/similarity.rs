@@ -11,12 +11,10 @@ pub fn divergence(maps: Maps) -> Vec<Vec<f64>> {
     let heads = maps.heads;
     let rows: Vec<(usize, usize)> = maps.readable.rows().collect();
     let mut matrix = vec![vec![0.0; heads]; heads];
-    for one in 0..heads {
-        for other in one + 1..heads {
-            let sum: f64 = rows.iter().map(|&(b, i)| jensen_shannon(maps.row(b, one, i), maps.row(b, other, i))).sum();
-            let mean = if rows.is_empty() { 0.0 } else { sum / rows.len() as f64 };
-            (matrix[one][other], matrix[other][one]) = (mean, mean);
-        }
+    for (one, other) in (0..heads).flat_map(|one| (one + 1..heads).map(move |other| (one, other))) {
+        let sum: f64 = rows.iter().map(|&(b, i)| jensen_shannon(maps.row(b, one, i), maps.row(b, other, i))).sum();
+        let mean = if rows.is_empty() { 0.0 } else { sum / rows.len() as f64 };
+        (matrix[one][other], matrix[other][one]) = (mean, mean);
     }
     matrix
 }

@@ -37,7 +37,8 @@ fn heads_of_a_trained_model_are_shown_and_none_is_flagged() {
     let again = place.command(&format!("heads {run_path} --force")).env("RAYON_NUM_THREADS", "1").output().unwrap();
     assert_eq!(Ran::of(again).expect(0).stdout, shown);
     assert!(fs::read(run.heads_path()).unwrap() == kept);
-    assert_eq!(place.run(&format!("report {run_path}")).expect(0).stdout, shown, "a run's report is its heads");
+    let reported = place.run(&format!("report {run_path}")).expect(0).stdout;
+    assert!(reported.contains(&shown), "a run's report shows its heads\n{reported}");
 
     // Trained anew, nothing of it is left.
     place.run(&format!("--config small.toml {more} --quiet --force")).expect(0);

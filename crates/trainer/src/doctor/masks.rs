@@ -51,7 +51,7 @@ fn count(examination: &Examination, inputs: &Inputs, place: &AttentionPlace, nod
             } else {
                 counts.allowed += 1;
                 if scores[j] > most - VANISHED {
-                    wrong = !(weights[j] > 0.0); // NaN is wrong too
+                    wrong = weights[j].is_nan() || weights[j] <= 0.0;
                     counts.unread += usize::from(wrong);
                     counts.own_unread += usize::from(wrong && i == j);
                 }

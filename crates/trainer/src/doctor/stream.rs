@@ -28,7 +28,7 @@ fn embedded(tokens: &[i32], len: usize, prefix: &str, examination: &Examination)
         (Positions::Sinusoidal, _) => {
             // Vaswani 2017, section 3.5.
             let angle = t as f64 * 10_000f64.powf(-((column / 2 * 2) as f64) / d as f64);
-            if column % 2 == 0 { angle.sin() } else { angle.cos() }
+            if column.is_multiple_of(2) { angle.sin() } else { angle.cos() }
         }
         _ => 0.0,
     };

@@ -275,8 +275,11 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Tokens `[B, L]`, and where there are sources their tokens `[B, Ls]` and padding.
-fn on_device<'b>(batch: &'b data::Batch, device: &Device) -> (Tensor<2, Int>, Option<(Tensor<2, Int>, &'b [bool])>) {
+/// Tokens `[B, Ls]` of sources, and which of them are padding.
+type SourceOnDevice<'b> = (Tensor<2, Int>, &'b [bool]);
+
+/// Tokens `[B, L]`, and the sources where there are some.
+fn on_device<'b>(batch: &'b data::Batch, device: &Device) -> (Tensor<2, Int>, Option<SourceOnDevice<'b>>) {
     let tensor = |tokens: &[i32], len: usize| {
         Tensor::<2, Int>::from_data(TensorData::new(tokens.to_vec(), [batch.batch, len]), device)
     };

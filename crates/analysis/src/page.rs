@@ -2,7 +2,7 @@
 //!
 //! The page is a skeleton (`page/page.html`), style sheets and plain scripts, joined at compile time, and the result
 //! itself as JSON in a `<script type="application/json">`. Everything that comes from users reaches the page as text:
-//! here through [`escaped`] and [`for_script`], in the scripts through `textContent`. Its content security policy allows
+//! here through `escaped` and `for_script`, in the scripts through `textContent`. Its content security policy allows
 //! no request to anywhere, and no script but these, by their hashes.
 
 mod run;

@@ -162,7 +162,13 @@ fn tuning(results: &Results) -> String {
         }));
         rows.push(row);
     }
-    aligned(&rows)
+    let at_edge: Vec<&str> = tuning.arms.iter().filter(|arm| arm.is_at_edge()).map(|arm| arm.label.as_str()).collect();
+    let mut table = aligned(&rows);
+    if !at_edge.is_empty() {
+        let arms = at_edge.join(" and ");
+        table += &format!("\nat the edge of the grid for {arms}: a rate beyond it may be better");
+    }
+    table
 }
 
 /// How steadily the arms trained (see [`crate::stability`]).

@@ -231,6 +231,7 @@ fn learning_rates_are_chosen_by_the_validation_set_and_their_runs_are_found() {
     tuned by validation accuracy  lr 0.001  lr 0.003  lr 0.01
     1 head                          0.5167    0.5366  *0.6062
     8 heads                         0.8905   *0.9877   0.0000
+    at the edge of the grid for 1 head: a rate beyond it may be better
 
     stability  runs with spikes  spikes  gradient norm p99 / median
     1 head              1 of 10       1                         1.3

@@ -63,5 +63,7 @@ function ratesFigure() {
       ];
     })];
   });
-  return [el("h3", {}, "Learning rates tried"), figure("learning-rates", `Means over ${plural(tuning.seeds.length, "seed")} that no reported run has, on the validation set. Ringed: the rate that each arm was then given. A diverged run enters with the worst value.`, chart.host, chart.svg)];
+  const edge = tuning.arms.filter(({ rates, chosen }) => rates.length > 1 && [rates[0].lr, rates.at(-1).lr].includes(chosen)).map(({ label }) => label);
+  const beyond = edge.length ? ` At the edge of the grid for ${edge.join(" and ")}: a rate beyond it may be better.` : "";
+  return [el("h3", {}, "Learning rates tried"), figure("learning-rates", `Means over ${plural(tuning.seeds.length, "seed")} that no reported run has, on the validation set. Ringed: the rate that each arm was then given. A diverged run enters with the worst value.${beyond}`, chart.host, chart.svg)];
 }

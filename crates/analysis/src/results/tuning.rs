@@ -48,6 +48,14 @@ pub struct RateResult {
     pub mean: Option<f64>,
 }
 
+impl ArmTuning {
+    /// Whether the rate that was chosen is the smallest or the largest of several: one beyond the grid may be better.
+    pub fn is_at_edge(&self) -> bool {
+        let ends = [self.rates.first(), self.rates.last()].map(|rate| rate.map(|rate| rate.lr));
+        self.rates.len() > 1 && self.chosen.is_some() && ends.contains(&self.chosen)
+    }
+}
+
 impl TuningTable {
     /// Reads the tuning runs in an experiment's folder; `None` if the experiment has no tuning.
     pub fn read(experiment: &Experiment, folder: &Path) -> Option<Self> {

@@ -3,8 +3,10 @@
 
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::{Tensor, activation::softmax};
+use burn::tensor::Tensor;
+use kernels::attention::{self, Attending, attention};
 
+use crate::block::projected;
 use crate::cache::{KeyValues, Past};
 use crate::config::{Merge, ModelConfig, Positions};
 use crate::dropout::DropoutAt;
@@ -150,7 +152,7 @@ impl Attention {
     /// `[B, Lq, D]` to `[B, H, Lq, K]`, rotated where the tokens' places are given.
     fn queries(&self, x: Tensor<3>, span: Option<&Span>, trace: Option<Part>) -> Tensor<4> {
         keep(trace, "query_input", &x);
-        let projected = self.query.forward(x);
+        let projected = projected(&self.query, x);
         keep(trace, "query", &projected);
         let queries = rotated(self.split(projected, self.heads), span);
         keep(trace, "query_heads", &queries);
@@ -160,7 +162,7 @@ impl Attention {
     /// `[B, Lk, D]` to `[B, G, Lk, K]`, the keys rotated where the tokens' places are given.
     fn keys_and_values(&self, x: Tensor<3>, span: Option<&Span>, trace: Option<Part>) -> KeyValues {
         keep(trace, "key_input", &x);
-        let (key, value) = (self.key.forward(x.clone()), self.value.forward(x));
+        let (key, value) = (projected(&self.key, x.clone()), projected(&self.value, x));
         keep(trace, "key", &key);
         keep(trace, "value", &value);
         let (keys, values) = (rotated(self.split(key, self.kv_heads), span), self.split(value, self.kv_heads));
@@ -175,24 +177,28 @@ impl Attention {
         z.reshape([b, length, heads, self.d_head]).swap_dims(1, 2)
     }
 
-    /// Scores, softmax, contexts, their merge and the output projection, from queries `[B, H, Lq, K]`.
+    /// Attention, its merge and the output projection, from queries `[B, H, Lq, K]`.
     fn attend(&self, query: Tensor<4>, KeyValues { keys, values }: KeyValues, call: AttentionCall) -> AttentionOutput {
         let [b, h, lq, k] = query.dims();
-        let [_, g, lk, _] = keys.dims();
-        let query = query * (1.0 / (k as f64).sqrt());
-
-        // The H/G query heads of a group are more rows for their key head: no key is copied.
-        let query = query.reshape([b, g, h / g * lq, k]);
-        let scores = query.matmul(keys.transpose()).reshape([b, h, lq, lk]);
-        keep(call.trace, "scores", &scores);
-        let maps = masked_softmax(scores, call.mask);
-        keep(call.trace, "maps", &maps);
-
-        let kept = match call.dropout {
-            Some(dropout) => dropout.apply(maps.clone()),
-            None => maps.clone(),
+        let scores = [b, h, lq, keys.dims()[2]];
+        let dropped = call.dropout.and_then(|dropout| {
+            let dropped = dropout.dropped(scores, &query.device())?;
+            Some((dropped, dropout.probability()))
+        });
+        let attending = Attending {
+            forbidden: call.mask.and_then(|mask| mask.forbidden.as_ref()),
+            is_causal: call.mask.is_some_and(|mask| mask.is_causal),
+            empty_rows: call.mask.and_then(|mask| mask.empty_rows.as_ref()),
+            dropout: dropped.as_ref().map(|(dropped, probability)| (dropped, *probability)),
         };
-        let context = kept.reshape([b, g, h / g * lq, lk]).matmul(values).reshape([b, h, lq, k]);
+        let (context, maps) = if call.maps || call.trace.is_some() {
+            let attended = attention::plain(query, keys, values, attending);
+            keep(call.trace, "scores", &attended.scores);
+            keep(call.trace, "maps", &attended.maps);
+            (attended.contexts, call.maps.then_some(attended.maps))
+        } else {
+            (attention(query, keys, values, attending), None)
+        };
         let contexts = call.contexts.then(|| context.clone());
         let context = gated(context, call);
         keep(call.trace, "context", &context);
@@ -202,9 +208,9 @@ impl Attention {
             context.swap_dims(1, 2).reshape([b, lq, h * k])
         };
         keep(call.trace, "merged", &merged);
-        let output = self.output.forward(merged);
+        let output = projected(&self.output, merged);
         keep(call.trace, "output", &output);
-        AttentionOutput { output, maps: call.maps.then_some(maps), contexts }
+        AttentionOutput { output, maps, contexts }
     }
 }
 
@@ -230,21 +236,5 @@ fn rotated(x: Tensor<4>, span: Option<&Span>) -> Tensor<4> {
     match span {
         Some(span) => rotate(x, span),
         None => x,
-    }
-}
-
-/// Softmax over the keys a query may read; a row with none is 0 and has a gradient of 0.
-fn masked_softmax(scores: Tensor<4>, mask: Option<&Prepared>) -> Tensor<4> {
-    let Some(mask) = mask else { return softmax(scores, 3) };
-    let shape = scores.dims();
-    let scores = match &mask.forbidden {
-        // Minus infinity, not a large number: a score of −2e4 must not let the future through.
-        Some(forbidden) => scores.mask_fill(forbidden.clone().expand(shape), f32::NEG_INFINITY),
-        None => scores,
-    };
-    let maps = softmax(scores, 3);
-    match &mask.empty_rows {
-        Some(empty) => maps.mask_fill(empty.clone().expand(shape), 0.0),
-        None => maps,
     }
 }

@@ -1,10 +1,9 @@
 //! One block: attention, perhaps attention to an encoder, then an MLP, each with its norm and residual where configured.
 
-use std::f64::consts::FRAC_1_SQRT_2;
-
 use burn::module::Module;
 use burn::nn::{LayerNorm, Linear};
 use burn::tensor::Tensor;
+use kernels::{Activation, layer_norm, linear};
 
 use crate::attention::{Attention, AttentionCall};
 use crate::cache::{KeyValues, Past};
@@ -14,7 +13,7 @@ use crate::dropout::Place;
 use crate::mask::Prepared;
 use crate::positions::Span;
 use crate::trace::Trace;
-use crate::weights::Weights;
+use crate::weights::{NORM_EPSILON, Weights};
 
 /// `D → F → D` with the exact GELU between.
 ///
@@ -40,16 +39,8 @@ impl Mlp {
 
     /// `[B, L, D]` to `[B, L, D]`.
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.down.forward(gelu(self.up.forward(x)))
+        projected(&self.down, activated(&self.up, x, Activation::Gelu))
     }
-}
-
-/// `x·Φ(x)`, Φ being the normal distribution function (Hendrycks 2016, section 2).
-///
-/// Not Burn's `gelu`: on most backends its gradient is that of the tanh approximation, off by up to 9e-4 (near x = 2).
-fn gelu(x: Tensor<3>) -> Tensor<3> {
-    let below = ((x.clone() * FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
-    x * below
 }
 
 /// A block of the stack: `x + attention(norm1(x))`, beside an encoder then `x + cross_attention(norm_cross(x), memory)`, then
@@ -180,7 +171,17 @@ impl Block {
 /// The norm of `x`, or `x` where there is none.
 pub(crate) fn normed<const N: usize>(norm: &Option<LayerNorm>, x: Tensor<N>) -> Tensor<N> {
     match norm {
+        Some(LayerNorm { gamma, beta: Some(beta), .. }) => layer_norm(x, gamma.val(), beta.val(), NORM_EPSILON),
         Some(norm) => norm.forward(x),
         None => x,
     }
+}
+
+/// `x` `[..., I]` through a linear layer, `[..., O]`.
+pub(crate) fn projected<const N: usize>(layer: &Linear, x: Tensor<N>) -> Tensor<N> {
+    activated(layer, x, Activation::None)
+}
+
+fn activated<const N: usize>(layer: &Linear, x: Tensor<N>, activation: Activation) -> Tensor<N> {
+    linear(x, layer.weight.val(), layer.bias.as_ref().map(|bias| bias.val()), activation)
 }

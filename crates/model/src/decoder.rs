@@ -4,9 +4,10 @@
 use burn::module::Module;
 use burn::nn::{Embedding, LayerNorm, Linear};
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use kernels::{Activation, linear};
 use thiserror::Error;
 
-use crate::block::{Block, Reads, normed};
+use crate::block::{Block, Reads, normed, projected};
 use crate::cache::{Cache, Memory, Past};
 use crate::config::{Dims, ModelConfig, ModelError, Norm, Positions};
 use crate::dropout::{Dropout, Place};
@@ -313,8 +314,8 @@ impl Decoder {
         }
         let x = normed(&self.norm, x);
         let logits = match &self.logits {
-            Some(logits) => logits.forward(x),
-            None => x.matmul(self.token.weight.val().transpose()),
+            Some(logits) => projected(logits, x),
+            None => linear(x, self.token.weight.val().transpose(), None, Activation::None),
         };
         if let Some(trace) = call.trace {
             trace.keep("logits", &logits);

@@ -3,7 +3,7 @@
 //! The same entries fall out on every backend and after every resume, and Burn's process-global random state is never
 //! touched.
 
-use burn::tensor::{Bool, Tensor, TensorData};
+use burn::tensor::{Bool, Device, Tensor, TensorData};
 
 use crate::random::Stream;
 
@@ -55,15 +55,26 @@ impl DropoutAt {
     /// Sets entries to zero at random and divides the others by the probability of being kept, so that the expectation
     /// stays (Srivastava 2014, section 10).
     pub fn apply<const N: usize>(self, x: Tensor<N>) -> Tensor<N> {
+        match self.dropped(x.dims(), &x.device()) {
+            Some(dropped) => (x / (1.0 - self.probability)).mask_fill(dropped, 0.0),
+            None => x,
+        }
+    }
+
+    /// The entries that are set to zero; None where none is.
+    pub fn dropped<const N: usize>(self, shape: [usize; N], device: &Device) -> Option<Tensor<N, Bool>> {
         if self.probability == 0.0 {
-            return x;
+            return None;
         }
         let Dropout { seed, step, micro_batch } = self.pass;
         let mut stream = Stream::new("dropout", seed, &[step, micro_batch, self.layer as u64, self.place as u64]);
         let threshold = (self.probability * (1u64 << 32) as f64) as u64;
-        let shape = x.dims();
         let dropped: Vec<bool> = (0..shape.iter().product()).map(|_| u64::from(stream.bits()) < threshold).collect();
-        let dropped = Tensor::<N, Bool>::from_data(TensorData::new(dropped, shape), &x.device());
-        (x / (1.0 - self.probability)).mask_fill(dropped, 0.0)
+        Some(Tensor::from_data(TensorData::new(dropped, shape), device))
+    }
+
+    /// Probability with which an entry is set to zero.
+    pub fn probability(self) -> f64 {
+        self.probability
     }
 }

@@ -1,15 +1,3 @@
 //! Cross-entropy at scored positions.
 
-use burn::tensor::{Int, Tensor, activation::log_softmax};
-
-/// The loss of each scored position in nats: `−ln softmax(logits)[target]`.
-///
-/// `logits` `[N, V]`, `targets` `[N]` in `0..V`; gives `[N]`. Positions that aren't scored never get here, so there is no
-/// index to ignore and no division by a count that may be zero. With N = 0 the sum is 0 and no backward pass can start.
-pub fn cross_entropy(logits: Tensor<2>, targets: Tensor<1, Int>) -> Tensor<1> {
-    let [n, _] = logits.dims();
-    if n == 0 {
-        return Tensor::zeros([0], &logits.device());
-    }
-    -log_softmax(logits, 1).gather(1, targets.reshape([n, 1])).reshape([n])
-}
+pub use kernels::cross_entropy;

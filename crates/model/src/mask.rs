@@ -99,6 +99,14 @@ impl Mask {
         self.forbidden[flat]
     }
 
+    /// Whether it forbids what [`Mask::causal`] forbids, for all samples and heads.
+    fn is_causal(&self) -> bool {
+        let [b, h, queries, keys] = self.shape;
+        b * h == 1
+            && queries <= keys
+            && self.forbidden.iter().enumerate().all(|(at, &f)| f == (at % keys + queries > at / keys + keys))
+    }
+
     /// Brings the mask onto a device for scores of shape `[B, H, Lq, Lk]`.
     ///
     /// # Errors
@@ -125,6 +133,7 @@ impl Mask {
         let bools =
             |values: Vec<bool>, shape: [usize; 4]| Tensor::<4, Bool>::from_data(TensorData::new(values, shape), device);
         Ok(Prepared {
+            is_causal: self.is_causal(),
             unread_keys: unread
                 .contains(&true)
                 .then(|| Tensor::<3, Bool>::from_data(TensorData::new(unread, [b, k, 1]), device)),
@@ -142,6 +151,8 @@ fn indices(shape: [usize; 4]) -> impl Iterator<Item = [usize; 4]> {
 /// A [`Mask`] on a device, split into what the softmax needs and what has to be cleared around it.
 #[derive(Clone, Debug)]
 pub struct Prepared {
+    /// That `forbidden` is exactly causal, the same for all samples and heads.
+    pub(crate) is_causal: bool,
     /// `[B|1, Lk|1, 1]`: keys that no query may read. What they hold, even infinities, must not matter: a weight of 0
     /// times NaN is NaN.
     pub(crate) unread_keys: Option<Tensor<3, Bool>>,

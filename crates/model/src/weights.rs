@@ -10,6 +10,9 @@ use burn::tensor::{Device, Tensor, TensorData};
 use crate::config::{Init, ModelConfig};
 use crate::random::Stream;
 
+/// Added to the variance in every norm, as in PyTorch.
+pub(crate) const NORM_EPSILON: f64 = 1e-5;
+
 /// Makes initialised layers; each call names the path its parameters have in the model.
 pub struct Weights<'a> {
     seed: u64,
@@ -68,9 +71,9 @@ impl<'a> Weights<'a> {
         Embedding { weight: self.parameter::<2>(values, [rows, d_model]) }
     }
 
-    /// A layer norm with gain 1 and shift 0, epsilon 1e-5 as in PyTorch.
+    /// A layer norm with gain 1 and shift 0.
     pub fn norm(&self, d_model: usize) -> LayerNorm {
-        let mut norm = LayerNormConfig::new(d_model).with_epsilon(1e-5).init(self.device);
+        let mut norm = LayerNormConfig::new(d_model).with_epsilon(NORM_EPSILON).init(self.device);
         norm.gamma = self.parameter::<1>(vec![1.0; d_model], [d_model]);
         norm.beta = Some(self.parameter::<1>(vec![0.0; d_model], [d_model]));
         norm

@@ -29,7 +29,7 @@ pub struct Stepped {
 }
 
 /// Shows how a run goes. Nothing that it does changes a result.
-pub trait Observer {
+pub trait Observer: Send {
     /// Before the first step.
     fn start(&mut self, plan: &Plan);
     /// After each optimiser step.

@@ -7,22 +7,17 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
+use kernels::adamw::{self, Flat, ROW, Update};
 use model::Decoder;
 use model::tensors::{self, HostTensor, LoadError, Place};
 use runs::TrainConfig;
-
-/// Flat tensors are padded with zeros to whole rows of this length, so that sums run row by row: one long sum of flex
-/// would be cut into as many pieces as there are threads.
-const ROW: usize = 256;
 
 /// AdamW's settings and its state for one model.
 pub struct AdamW {
     places: Vec<Place>,
     /// Number of parameters, without padding.
     count: usize,
-    parameters: Tensor<1>,
-    first_moment: Tensor<1>,
-    second_moment: Tensor<1>,
+    flat: Flat,
     settings: Settings,
 }
 
@@ -57,9 +52,7 @@ impl FlatGradient {
 
     /// The global L2 norm over all parameters.
     pub fn norm(&self) -> f64 {
-        let rows = self.0.dims()[0] / ROW;
-        let squares = self.0.clone().powi_scalar(2).reshape([rows, ROW]).sum_dim(1);
-        f64::from(squares.sum().into_scalar::<f32>()).sqrt()
+        adamw::norm(&self.0)
     }
 }
 
@@ -72,9 +65,7 @@ impl AdamW {
         Self {
             count: places.iter().map(Place::count).sum(),
             places,
-            parameters,
-            first_moment: zeros.clone(),
-            second_moment: zeros,
+            flat: Flat { first_moment: zeros.clone(), second_moment: zeros, parameters },
             settings: Settings {
                 weight_decay: config.weight_decay,
                 beta1: config.beta1,
@@ -88,25 +79,18 @@ impl AdamW {
     /// One update; `step` counts from 1, `norm` is the gradient's. Gives the model with its new parameters.
     pub fn step(&mut self, model: Decoder, gradient: FlatGradient, norm: f64, lr: f64, step: u64) -> Decoder {
         let Settings { weight_decay, beta1, beta2, eps, clip_norm } = self.settings;
-        let gradient = match clip_norm / (norm + 1e-6) {
-            scale if clip_norm > 0.0 && scale < 1.0 => gradient.0 * scale,
-            _ => gradient.0,
-        };
-        let first = self.first_moment.clone() * beta1 + gradient.clone() * (1.0 - beta1);
-        let second = self.second_moment.clone() * beta2 + gradient.clone().powi_scalar(2) * (1.0 - beta2);
-        let correction1 = 1.0 - beta1.powf(step as f64);
-        let correction2 = (1.0 - beta2.powf(step as f64)).sqrt();
-        let change = first.clone() / (second.clone().sqrt() / correction2 + eps) * (lr / correction1);
-        let parameters = self.parameters.clone() * (1.0 - lr * weight_decay) - change;
-        (self.first_moment, self.second_moment) = (first, second);
-        self.parameters = parameters;
-        tensors::replace_parameters(model, self.split(&self.parameters))
+        let clip = clip_norm / (norm + 1e-6);
+        let gradient_scale = if clip_norm > 0.0 && clip < 1.0 { clip } else { 1.0 };
+        let update = Update { gradient_scale, lr, beta1, beta2, epsilon: eps, weight_decay, step };
+        let old = std::mem::replace(&mut self.flat, empty(&gradient.0.device()));
+        self.flat = adamw::step(old, gradient.0, update);
+        tensors::replace_parameters(model, self.split(&self.flat.parameters))
     }
 
     /// Both moments on the host, by parameter path.
     pub fn to_host(&self) -> BTreeMap<String, HostTensor> {
         let mut state = BTreeMap::new();
-        for (name, moment) in [("first_moment", &self.first_moment), ("second_moment", &self.second_moment)] {
+        for (name, moment) in [("first_moment", &self.flat.first_moment), ("second_moment", &self.flat.second_moment)] {
             let values = tensors::host_values(moment.clone());
             let mut start = 0;
             for place in &self.places {
@@ -128,9 +112,9 @@ impl AdamW {
         state: &BTreeMap<String, HostTensor>,
     ) -> Result<Self, LoadError> {
         let mut optimiser = Self::new(config, model);
-        let device = optimiser.parameters.device();
-        optimiser.first_moment = moment(&optimiser.places, state, "first_moment", &device)?;
-        optimiser.second_moment = moment(&optimiser.places, state, "second_moment", &device)?;
+        let device = optimiser.flat.parameters.device();
+        optimiser.flat.first_moment = moment(&optimiser.places, state, "first_moment", &device)?;
+        optimiser.flat.second_moment = moment(&optimiser.places, state, "second_moment", &device)?;
         Ok(optimiser)
     }
 
@@ -141,6 +125,12 @@ impl AdamW {
         parts.truncate(self.places.len());
         parts
     }
+}
+
+/// Nothing, in the place of what an update takes: what nobody else holds is updated in place.
+fn empty(device: &Device) -> Flat {
+    let nothing = Tensor::empty([0], device);
+    Flat { parameters: nothing.clone(), first_moment: nothing.clone(), second_moment: nothing }
 }
 
 fn moment(

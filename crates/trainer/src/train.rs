@@ -77,6 +77,16 @@ pub fn train(
     observer: &mut dyn Observer,
     interrupter: &Interrupter,
 ) -> Result<Ending, TrainError> {
+    kernels::in_pool(|| run(config, directory, device, observer, interrupter))
+}
+
+fn run(
+    config: &Config,
+    directory: &RunDirectory,
+    device: &Device,
+    observer: &mut dyn Observer,
+    interrupter: &Interrupter,
+) -> Result<Ending, TrainError> {
     let arm = Arm::new(config);
     let (task, sets, settings) = (&config.task.task, &config.task.sets, &config.train);
 

@@ -1,0 +1,110 @@
+//! AdamW (Loshchilov 2019, algorithm 2) as PyTorch computes it, on flat tensors.
+
+use burn::tensor::Tensor;
+
+/// Flat tensors of the plain composition are padded with zeros to whole rows of this length, so that sums run row by row:
+/// one long sum of flex would be cut into as many pieces as there are threads.
+pub const ROW: usize = 256;
+
+/// The numbers of one update.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Update {
+    /// The gradient is multiplied by this first: the factor of global-norm clipping, or 1.
+    pub gradient_scale: f64,
+    /// Learning rate.
+    pub lr: f64,
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Added to the square root of the second moment.
+    pub epsilon: f64,
+    /// Decoupled weight decay, times the learning rate.
+    pub weight_decay: f64,
+    /// Number of the update, from 1.
+    pub step: u64,
+}
+
+impl Update {
+    pub(crate) fn correction1(&self) -> f64 {
+        1.0 - self.beta1.powf(self.step as f64)
+    }
+
+    pub(crate) fn correction2(&self) -> f64 {
+        (1.0 - self.beta2.powf(self.step as f64)).sqrt()
+    }
+}
+
+/// What AdamW changes: all of one length, a multiple of [`ROW`].
+#[derive(Clone, Debug)]
+pub struct Flat {
+    /// The parameters.
+    pub parameters: Tensor<1>,
+    /// Running mean of gradients.
+    pub first_moment: Tensor<1>,
+    /// Running mean of squared gradients.
+    pub second_moment: Tensor<1>,
+}
+
+/// One update with `gradient`, which has the same length. Tensors must not be tracked.
+pub fn step(flat: Flat, gradient: Tensor<1>, update: Update) -> Flat {
+    #[cfg(feature = "flex")]
+    if crate::is_fused(&gradient) {
+        return fused(flat, gradient, update);
+    }
+    plain(flat, gradient, update)
+}
+
+/// [`step`] in Burn's operations.
+pub fn plain(flat: Flat, gradient: Tensor<1>, update: Update) -> Flat {
+    let Update { gradient_scale, lr, beta1, beta2, epsilon, weight_decay, .. } = update;
+    let gradient = if gradient_scale == 1.0 { gradient } else { gradient * gradient_scale };
+    let first = flat.first_moment * beta1 + gradient.clone() * (1.0 - beta1);
+    let second = flat.second_moment * beta2 + gradient.powi_scalar(2) * (1.0 - beta2);
+    let deviation = second.clone().sqrt() / update.correction2() + epsilon;
+    let change = first.clone() / deviation * (lr / update.correction1());
+    let parameters = flat.parameters * (1.0 - lr * weight_decay) - change;
+    Flat { parameters, first_moment: first, second_moment: second }
+}
+
+/// The L2 norm of `gradient`, whose length is a multiple of [`ROW`].
+pub fn norm(gradient: &Tensor<1>) -> f64 {
+    #[cfg(feature = "flex")]
+    if crate::is_fused(gradient) {
+        let gradient = crate::fused::buffer::contiguous(primitive(gradient.clone()));
+        return crate::fused::adamw::sum_of_squares(crate::fused::buffer::slice(&gradient)).sqrt();
+    }
+    plain_norm(gradient)
+}
+
+/// [`norm`] in Burn's operations.
+pub fn plain_norm(gradient: &Tensor<1>) -> f64 {
+    let rows = gradient.dims()[0] / ROW;
+    let squares = gradient.clone().powi_scalar(2).reshape([rows, ROW]).sum_dim(1);
+    f64::from(squares.sum().into_scalar::<f32>()).sqrt()
+}
+
+#[cfg(feature = "flex")]
+fn primitive(x: Tensor<1>) -> burn::backend::flex::FlexTensor {
+    x.try_into_primitive::<burn::backend::Flex>().expect("a tensor of flex that isn't tracked")
+}
+
+#[cfg(feature = "flex")]
+fn fused(flat: Flat, gradient: Tensor<1>, update: Update) -> Flat {
+    use crate::fused::buffer::{contiguous, slice};
+    use burn::backend::Flex;
+    let own = |x: Tensor<1>| primitive(x).to_contiguous();
+    let (mut parameters, mut first, mut second) =
+        (own(flat.parameters), own(flat.first_moment), own(flat.second_moment));
+    let gradient = contiguous(primitive(gradient));
+    // Copied where somebody else reads them too, as a model reads its parameters; in place where not.
+    crate::fused::adamw::step(
+        parameters.storage_mut::<f32>(),
+        slice(&gradient),
+        first.storage_mut::<f32>(),
+        second.storage_mut::<f32>(),
+        update,
+    );
+    let [parameters, first_moment, second_moment] = [parameters, first, second].map(Tensor::from_primitive::<Flex>);
+    Flat { parameters, first_moment, second_moment }
+}

@@ -1,0 +1,115 @@
+//! Scaled dot-product attention (Vaswani 2017, section 3.2.1) with grouped queries (Ainslie 2023).
+
+use burn::tensor::{Bool, Tensor, activation::softmax};
+
+/// What may be read, and which weights are dropped.
+#[derive(Clone, Copy, Default)]
+pub struct Attending<'a> {
+    /// Forbidden connections, broadcast to `[B, H, Lq, Lk]`: each dimension full or 1.
+    pub forbidden: Option<&'a Tensor<4, Bool>>,
+    /// That `forbidden` marks exactly the keys after each query's place, both aligned at the end. The kernel need not read
+    /// it then.
+    pub is_causal: bool,
+    /// Rows `[B|1, H|1, Lq|1, 1]` that may read nothing. They give zero; `forbidden` leaves such a row open, so that the plain
+    /// softmax stays finite.
+    pub empty_rows: Option<&'a Tensor<4, Bool>>,
+    /// Weights that are set to zero, `[B, H, Lq, Lk]`, and the probability of that: the others are divided by the
+    /// probability of being kept (Srivastava 2014, section 10).
+    pub dropout: Option<(&'a Tensor<4, Bool>, f64)>,
+}
+
+/// Contexts `[B, H, Lq, K]` of queries `[B, H, Lq, K]` that read keys and values `[B, G, Lk, K]`: softmax of the scaled
+/// products, times the values. Query head h reads key/value head `h / (H/G)`, rounded down.
+///
+/// A row that may read nothing gives zeros and has a gradient of zero.
+///
+/// # Panics
+/// On shapes that don't fit.
+pub fn attention(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, attending: Attending) -> Tensor<4> {
+    #[cfg(feature = "flex")]
+    if crate::is_fused(&query) {
+        return fused(query, key, value, attending);
+    }
+    plain(query, key, value, attending).contexts
+}
+
+/// The nodes of the plain composition.
+#[derive(Clone, Debug)]
+pub struct Attended {
+    /// Scaled products, before the mask, `[B, H, Lq, Lk]`.
+    pub scores: Tensor<4>,
+    /// Weights before dropout, `[B, H, Lq, Lk]`: each row sums to 1, or is 0 where nothing may be read.
+    pub maps: Tensor<4>,
+    /// `[B, H, Lq, K]`.
+    pub contexts: Tensor<4>,
+}
+
+/// [`attention`] in Burn's operations, with every node.
+pub fn plain(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, attending: Attending) -> Attended {
+    let ([b, h, lq, k], [_, g, lk, _]) = (query.dims(), key.dims());
+    let query = query * (1.0 / (k as f64).sqrt());
+
+    // The H/G query heads of a group are more rows for their key head: no key is copied.
+    let query = query.reshape([b, g, h / g * lq, k]);
+    let scores = query.matmul(key.transpose()).reshape([b, h, lq, lk]);
+    let maps = masked_softmax(scores.clone(), attending);
+    let kept = match attending.dropout {
+        Some((dropped, probability)) => (maps.clone() / (1.0 - probability)).mask_fill(dropped.clone(), 0.0),
+        None => maps.clone(),
+    };
+    let contexts = kept.reshape([b, g, h / g * lq, lk]).matmul(value).reshape([b, h, lq, k]);
+    Attended { scores, maps, contexts }
+}
+
+/// Softmax over the keys a query may read; a row with none is 0 and has a gradient of 0.
+fn masked_softmax(scores: Tensor<4>, attending: Attending) -> Tensor<4> {
+    let shape = scores.dims();
+    let scores = match attending.forbidden {
+        // Minus infinity, not a large number: a score of −2e4 must not let the future through.
+        Some(forbidden) => scores.mask_fill(forbidden.clone().expand(shape), f32::NEG_INFINITY),
+        None => scores,
+    };
+    let maps = softmax(scores, 3);
+    match attending.empty_rows {
+        Some(empty) => maps.mask_fill(empty.clone().expand(shape), 0.0),
+        None => maps,
+    }
+}
+
+#[cfg(feature = "flex")]
+fn fused(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, attending: Attending) -> Tensor<4> {
+    use crate::extension::{Kernels, Masks};
+    use crate::fused::attention::{Dropped, Forbidden, Marks};
+    use burn::backend::{Dispatch, DispatchTensorKind, TensorMetadata};
+
+    let ([_, h, lq, k], [_, g, lk, _]) = (query.dims(), key.dims());
+    assert!(g > 0 && h % g == 0, "{h} query heads can't share {g} key/value heads");
+    assert_eq!(key.dims(), value.dims(), "keys and values");
+    assert_eq!([query.dims()[0], k], [key.dims()[0], key.dims()[3]], "queries and keys");
+    let marks = |marks: &Tensor<4, Bool>| match marks.clone().into_dispatch().kind {
+        DispatchTensorKind::Flex(marks) => Marks::new(marks.bool()),
+        other => panic!("queries on flex, but a mask on {:?}", other.device()),
+    };
+    let forbidden = match attending {
+        Attending { forbidden: None, empty_rows: None, .. } => Forbidden::Nothing,
+        Attending { is_causal: true, .. } if lq <= lk => Forbidden::Future,
+        Attending { forbidden: Some(forbidden), empty_rows: None, .. } => Forbidden::Marked(marks(forbidden)),
+        Attending { forbidden, empty_rows: Some(empty), .. } => {
+            let all = match forbidden {
+                Some(forbidden) => {
+                    let [b, h, q, _] = std::array::from_fn(|i| forbidden.dims()[i].max(empty.dims()[i]));
+                    let shape = [b, h, q, forbidden.dims()[3]];
+                    forbidden.clone().expand(shape).bool_or(empty.clone().expand(shape))
+                }
+                None => empty.clone(),
+            };
+            Forbidden::Marked(marks(&all))
+        }
+    };
+    let dropped = attending
+        .dropout
+        .filter(|&(_, probability)| probability > 0.0)
+        .map(|(dropped, probability)| Dropped { marks: marks(dropped), scale: (1.0 / (1.0 - probability)) as f32 });
+    let (query, key, value) = (query.into_dispatch(), key.into_dispatch(), value.into_dispatch());
+    Tensor::from_dispatch(Dispatch::attention(query, key, value, Masks { forbidden, dropped }))
+}

@@ -1,0 +1,143 @@
+//! The kernels as operations of Burn's flex backend, with their backward passes under autodiff.
+
+mod attention;
+mod cross_entropy;
+mod layer_norm;
+mod linear;
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Autodiff, Backend, Flex, backend_extension};
+
+use crate::fused::attention::{Dropped, Forbidden};
+use crate::linear::Activation;
+
+/// The operations that the dispatcher of Burn routes here; see the public functions of the same names.
+#[backend_extension(Autodiff, Flex)]
+pub trait Kernels: Backend {
+    /// See [`crate::layer_norm()`].
+    fn layer_norm(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> FloatTensor<Self>;
+
+    /// See [`crate::linear()`].
+    fn linear_with_bias(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        activation: Activation,
+    ) -> FloatTensor<Self>;
+
+    /// See [`crate::linear()`].
+    fn linear_without_bias(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        activation: Activation,
+    ) -> FloatTensor<Self>;
+
+    /// See [`crate::attention()`].
+    fn attention(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        masks: Masks,
+    ) -> FloatTensor<Self>;
+
+    /// See [`crate::cross_entropy()`].
+    fn cross_entropy(logits: FloatTensor<Self>, targets: IntTensor<Self>) -> FloatTensor<Self>;
+}
+
+/// A tensor of flex under autodiff.
+type Tracked = FloatTensor<Autodiff<Flex>>;
+
+/// What an attention may not read, and which weights it drops.
+#[derive(Clone, Debug)]
+pub struct Masks {
+    pub(crate) forbidden: Forbidden,
+    pub(crate) dropped: Option<Dropped>,
+}
+
+impl Kernels for Flex {
+    fn layer_norm(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> FloatTensor<Self> {
+        layer_norm::Pass::run(x, gamma, beta, epsilon).output
+    }
+
+    fn linear_with_bias(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        activation: Activation,
+    ) -> FloatTensor<Self> {
+        linear::Pass::run(x, weight, Some(bias), activation, false).output
+    }
+
+    fn linear_without_bias(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        activation: Activation,
+    ) -> FloatTensor<Self> {
+        linear::Pass::run(x, weight, None, activation, false).output
+    }
+
+    fn attention(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        masks: Masks,
+    ) -> FloatTensor<Self> {
+        attention::Pass::run(query, key, value, masks).contexts
+    }
+
+    fn cross_entropy(logits: FloatTensor<Self>, targets: IntTensor<Self>) -> FloatTensor<Self> {
+        cross_entropy::Pass::run(logits, targets).losses
+    }
+}
+
+impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
+    fn layer_norm(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> FloatTensor<Self> {
+        layer_norm::tracked::<C>(x, gamma, beta, epsilon)
+    }
+
+    fn linear_with_bias(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        activation: Activation,
+    ) -> FloatTensor<Self> {
+        linear::tracked_with_bias::<C>(x, weight, bias, activation)
+    }
+
+    fn linear_without_bias(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        activation: Activation,
+    ) -> FloatTensor<Self> {
+        linear::tracked_without_bias::<C>(x, weight, activation)
+    }
+
+    fn attention(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        masks: Masks,
+    ) -> FloatTensor<Self> {
+        attention::tracked::<C>(query, key, value, masks)
+    }
+
+    fn cross_entropy(logits: FloatTensor<Self>, targets: IntTensor<Self>) -> FloatTensor<Self> {
+        cross_entropy::tracked::<C>(logits, targets)
+    }
+}

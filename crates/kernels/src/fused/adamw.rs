@@ -1,0 +1,123 @@
+//! One pass over parameters, gradient and moments.
+
+use pulp::{Simd, WithSimd};
+
+use super::simd::{mul_add, vectorized};
+use super::threads::for_each;
+use crate::adamw::Update;
+
+/// Entries a piece.
+const ENTRIES: usize = 1 << 15;
+
+/// Updates parameters and moments in place; all of one length.
+pub(crate) fn step(parameters: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32], update: Update) {
+    let pieces: Vec<_> = (parameters.chunks_mut(ENTRIES).zip(gradient.chunks(ENTRIES)))
+        .zip(first.chunks_mut(ENTRIES).zip(second.chunks_mut(ENTRIES)))
+        .collect();
+    for_each(gradient.len() * 16, pieces, |((parameters, gradient), (first, second))| {
+        vectorized(Step { parameters, gradient, first, second, update });
+    });
+}
+
+struct Step<'a> {
+    parameters: &'a mut [f32],
+    gradient: &'a [f32],
+    first: &'a mut [f32],
+    second: &'a mut [f32],
+    update: Update,
+}
+
+impl WithSimd for Step<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let numbers = Numbers::new(simd, self.update);
+        let (parameters, parameters_tail) = S::as_mut_simd_f32s(self.parameters);
+        let (gradient, gradient_tail) = S::as_simd_f32s(self.gradient);
+        let (first, first_tail) = S::as_mut_simd_f32s(self.first);
+        let (second, second_tail) = S::as_mut_simd_f32s(self.second);
+        for (((p, &g), m), v) in parameters.iter_mut().zip(gradient).zip(first).zip(second) {
+            (*p, *m, *v) = numbers.update(simd, *p, g, *m, *v);
+        }
+        if !parameters_tail.is_empty() {
+            let [p, m, v] = [&*parameters_tail, &*first_tail, &*second_tail].map(|tail| simd.partial_load_f32s(tail));
+            let (p, m, v) = numbers.update(simd, p, simd.partial_load_f32s(gradient_tail), m, v);
+            simd.partial_store_f32s(parameters_tail, p);
+            simd.partial_store_f32s(first_tail, m);
+            simd.partial_store_f32s(second_tail, v);
+        }
+    }
+}
+
+/// The numbers of an update in every lane.
+struct Numbers<S: Simd> {
+    scale: S::f32s,
+    decay: S::f32s,
+    beta1: S::f32s,
+    rest1: S::f32s,
+    beta2: S::f32s,
+    rest2: S::f32s,
+    rate: S::f32s,
+    correction2: S::f32s,
+    epsilon: S::f32s,
+}
+
+impl<S: Simd> Numbers<S> {
+    #[inline(always)]
+    fn new(simd: S, update: Update) -> Self {
+        let Update { gradient_scale, lr, beta1, beta2, epsilon, weight_decay, .. } = update;
+        Self {
+            scale: simd.splat_f32s(gradient_scale as f32),
+            decay: simd.splat_f32s((1.0 - lr * weight_decay) as f32),
+            beta1: simd.splat_f32s(beta1 as f32),
+            rest1: simd.splat_f32s((1.0 - beta1) as f32),
+            beta2: simd.splat_f32s(beta2 as f32),
+            rest2: simd.splat_f32s((1.0 - beta2) as f32),
+            rate: simd.splat_f32s((lr / update.correction1()) as f32),
+            correction2: simd.splat_f32s((1.0 / update.correction2()) as f32),
+            epsilon: simd.splat_f32s(epsilon as f32),
+        }
+    }
+
+    /// New parameters and moments of one vector of entries.
+    #[inline(always)]
+    fn update(&self, simd: S, p: S::f32s, g: S::f32s, m: S::f32s, v: S::f32s) -> (S::f32s, S::f32s, S::f32s) {
+        let g = simd.mul_f32s(g, self.scale);
+        let m = mul_add(simd, m, self.beta1, simd.mul_f32s(g, self.rest1));
+        let v = mul_add(simd, v, self.beta2, simd.mul_f32s(simd.mul_f32s(g, g), self.rest2));
+        let deviation = mul_add(simd, simd.sqrt_f32s(v), self.correction2, self.epsilon);
+        let change = simd.mul_f32s(simd.div_f32s(m, deviation), self.rate);
+        (simd.sub_f32s(simd.mul_f32s(p, self.decay), change), m, v)
+    }
+}
+
+/// The sum of squares, entry by entry in a fixed order, in f64 from piece to piece.
+pub(crate) fn sum_of_squares(values: &[f32]) -> f64 {
+    values.chunks(ENTRIES).map(|values| f64::from(vectorized(Squares { values }))).sum()
+}
+
+struct Squares<'a> {
+    values: &'a [f32],
+}
+
+impl WithSimd for Squares<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> f32 {
+        let (values, tail) = S::as_simd_f32s(self.values);
+        let (quads, rest) = pulp::as_arrays::<4, _>(values);
+        let mut sums = [simd.splat_f32s(0.0); 4];
+        for quad in quads {
+            for (sum, &x) in sums.iter_mut().zip(quad) {
+                *sum = mul_add(simd, x, x, *sum);
+            }
+        }
+        for &x in rest {
+            sums[0] = mul_add(simd, x, x, sums[0]);
+        }
+        let sum = simd.add_f32s(simd.add_f32s(sums[0], sums[1]), simd.add_f32s(sums[2], sums[3]));
+        simd.reduce_sum_f32s(sum) + tail.iter().map(|x| x * x).sum::<f32>()
+    }
+}

@@ -1,0 +1,231 @@
+//! From the gradient of the contexts to those of queries, keys and values.
+
+use pulp::bytemuck::{cast_slice, cast_slice_mut};
+use pulp::{Simd, WithSimd};
+
+use super::panels::{Target, pack};
+use super::{Dropped, Forbidden, Heads, Plane, Sizes, Tiles, add_weighted, dot, lanes, power};
+use crate::fused::buffer::unwritten;
+use crate::fused::simd::{mul_add, vectorized};
+use crate::fused::threads::for_each;
+
+/// The gradients.
+pub(crate) struct Backward {
+    /// `[B, Lq, H, K]`.
+    pub query: Vec<f32>,
+    /// `[B, Lk, G, K]`.
+    pub key: Vec<f32>,
+    /// `[B, Lk, G, K]`.
+    pub value: Vec<f32>,
+}
+
+/// From the gradient `[B, H, Lq, K]` of the contexts, with what the forward pass read and its moments.
+pub(crate) fn backward(
+    sizes: Sizes,
+    [query, key, value]: [Heads; 3],
+    gradient: Heads,
+    moments: &[f32],
+    scale: f32,
+    forbidden: &Forbidden,
+    dropped: Option<&Dropped>,
+) -> Backward {
+    let Sizes { b, h, g, lq, lk, k } = sizes;
+    let mut to_query = unwritten(b * lq * h * k);
+    let (mut to_key, mut to_value) = (unwritten(b * lk * g * k), unwritten(b * lk * g * k));
+    let targets = [
+        Target::new(&mut to_query, h, lq, k),
+        Target::new(&mut to_key, g, lk, k),
+        Target::new(&mut to_value, g, lk, k),
+    ];
+    let pieces: Vec<usize> = (0..b * g).collect();
+    for_each(3 * sizes.operations(), pieces, |piece| {
+        let (sample, group) = (piece / g, piece % g);
+        let inputs = [query, key, value];
+        vectorized(Group { sizes, inputs, gradient, moments, scale, forbidden, dropped, sample, group, targets });
+    });
+    Backward { query: to_query, key: to_key, value: to_value }
+}
+
+struct Group<'a> {
+    sizes: Sizes,
+    inputs: [Heads<'a>; 3],
+    gradient: Heads<'a>,
+    moments: &'a [f32],
+    scale: f32,
+    forbidden: &'a Forbidden,
+    dropped: Option<&'a Dropped>,
+    sample: usize,
+    group: usize,
+    targets: [Target; 3],
+}
+
+impl WithSimd for Group<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match S::F32_LANES {
+            16 => self.run::<S, 16, 8>(simd),
+            8 => self.run::<S, 8, 8>(simd),
+            _ => self.run::<S, 4, 4>(simd),
+        }
+    }
+}
+
+impl Group<'_> {
+    /// T keys are summed at a time.
+    #[inline(always)]
+    fn run<S: Simd, const W: usize, const T: usize>(self, simd: S) {
+        debug_assert_eq!(S::F32_LANES, W);
+        let Sizes { h, g, lq, lk, k, .. } = self.sizes;
+        let (b, group, panel) = (self.sample, self.group, k * W);
+        let [query, key, value] = self.inputs;
+        let zero = simd.splat_f32s(0.0);
+        let (queries_size, keys_size) = (lq.div_ceil(W) * panel, lk.div_ceil(W) * panel);
+        let (mut queries, mut gradients) = (vec![0.0; queries_size], vec![0.0; queries_size]);
+        let (mut keys, mut values) = (vec![0.0; keys_size], vec![0.0; keys_size]);
+        pack::<W>(&mut keys, key, b, group, lk, 1.0);
+        pack::<W>(&mut values, value, b, group, lk, 1.0);
+        // The same queries and gradients row by row, each in whole vectors.
+        let vectors = k.div_ceil(W);
+        let rows = || vec![zero; lq.div_ceil(W) * W * vectors];
+        let (mut query_rows, mut gradient_rows) = (rows(), rows());
+        // Sums over the group's heads, a row a key.
+        let sums = || vec![zero; lk.div_ceil(W) * W * vectors];
+        let (mut key_sums, mut value_sums) = (sums(), sums());
+        let mut query_sums = vec![zero; k];
+        // Of a block of queries: a vector a key.
+        let column = || vec![zero; lk.div_ceil(W) * W];
+        let (mut weights, mut differences) = (column(), column());
+
+        for of_group in 0..h / g {
+            let head = group * (h / g) + of_group;
+            let tiles = Tiles { reads: self.forbidden.of(b, head), lq, lk };
+            let dropped = self.dropped.map(|dropped| (dropped.marks.plane(b, head), dropped.scale));
+            pack::<W>(&mut queries, query, b, head, lq, self.scale);
+            pack::<W>(&mut gradients, self.gradient, b, head, lq, 1.0);
+            copy_rows::<W>(cast_slice_mut(&mut query_rows), query, b, head, lq, self.scale);
+            copy_rows::<W>(cast_slice_mut(&mut gradient_rows), self.gradient, b, head, lq, 1.0);
+            let moments = &self.moments[(b * h + head) * lq * 2..][..lq * 2];
+
+            for first in (0..lq).step_by(W) {
+                let (block, _) = S::as_simd_f32s(&queries[first * k..first * k + panel]);
+                let (gradient, _) = S::as_simd_f32s(&gradients[first * k..first * k + panel]);
+                // Lanes beyond Lq get a weight of zero.
+                let moment =
+                    |lane: usize, which: usize| moments.get(2 * (first + lane) + which).copied().unwrap_or(0.0);
+                let largest = lanes::<S, W>(simd, |lane| moment(lane, 0));
+                let reciprocal = lanes::<S, W>(simd, |lane| moment(lane, 1));
+                let end = tiles.end_of_keys(first, W).next_multiple_of(W);
+
+                // Weights, the gradients of the weights, and the sum of each lane's products of both.
+                let mut together = zero;
+                for first_key in (0..end).step_by(W) {
+                    let panel_of = |packed| panel_at::<W>(packed, first_key, k);
+                    let scores = dot::<S, W>(simd, panel_of(&keys), block);
+                    let products = dot::<S, W>(simd, panel_of(&values), gradient);
+                    let is_open = tiles.is_open(first, first_key, W);
+                    for t in 0..W {
+                        let j = first_key + t;
+                        let mut weight = simd.mul_f32s(power(simd, scores[t], largest), reciprocal);
+                        if !is_open {
+                            let allowed = tiles.queries_of_key::<S, W>(simd, first, j);
+                            weight = simd.select_f32s(allowed, weight, zero);
+                        }
+                        let mut product = products[t];
+                        if let Some((plane, scale)) = dropped {
+                            product = simd.mul_f32s(product, kept::<S, W>(simd, first, j, plane, scale, &tiles));
+                        }
+                        together = mul_add(simd, weight, product, together);
+                        weights[j] = weight;
+                        differences[j] = product;
+                    }
+                }
+
+                // Gradients of the scores, and of the queries.
+                query_sums.fill(zero);
+                for first_key in (0..end).step_by(W) {
+                    let mut scores = [zero; W];
+                    for t in 0..W {
+                        let j = first_key + t;
+                        scores[t] = simd.mul_f32s(weights[j], simd.sub_f32s(differences[j], together));
+                        differences[j] = scores[t];
+                        if let Some((plane, scale)) = dropped {
+                            let kept = kept::<S, W>(simd, first, j, plane, scale, &tiles);
+                            weights[j] = simd.mul_f32s(weights[j], kept);
+                        }
+                    }
+                    add_weighted(simd, panel_at::<W>(&keys, first_key, k), &scores, &mut query_sums);
+                }
+                let factors = [self.scale; W];
+                // SAFETY: the rows of this group of this sample are this piece's alone.
+                unsafe { self.targets[0].unpack::<W>(cast_slice(&query_sums), b, head, first, &factors) };
+
+                // Gradients of keys and values: here the lanes are columns. The rows of queries hold the scale already.
+                let of_block = first * vectors..(first + W) * vectors;
+                for (all, rows, sums) in [
+                    (&weights, &gradient_rows[of_block.clone()], &mut value_sums),
+                    (&differences, &query_rows[of_block], &mut key_sums),
+                ] {
+                    let of_keys: &[f32] = cast_slice(&all[..end]);
+                    for (numbers, sums) in of_keys.chunks_exact(T * W).zip(sums.chunks_exact_mut(T * vectors)) {
+                        add_rows::<S, W, T>(simd, numbers, rows, sums);
+                    }
+                }
+            }
+        }
+        for (target, sums) in [(self.targets[1], &key_sums), (self.targets[2], &value_sums)] {
+            for (j, sum) in sums.chunks_exact(vectors).take(lk).enumerate() {
+                // SAFETY: as above.
+                unsafe { target.write(&cast_slice(sum)[..k], b, group, j) };
+            }
+        }
+    }
+}
+
+/// Copies the rows of one head, each times `factor` and padded with what stands there to whole vectors of W.
+#[inline(always)]
+fn copy_rows<const W: usize>(to: &mut [f32], from: Heads, b: usize, h: usize, length: usize, factor: f32) {
+    let width = from.k.next_multiple_of(W);
+    for (l, to) in to.chunks_exact_mut(width).take(length).enumerate() {
+        for (to, x) in to.iter_mut().zip(from.row(b, h, l)) {
+            *to = x * factor;
+        }
+    }
+}
+
+/// Adds to each of T sums (rows of vectors) the W rows, weighted by the sum's W numbers.
+#[inline(always)]
+fn add_rows<S: Simd, const W: usize, const T: usize>(simd: S, numbers: &[f32], rows: &[S::f32s], sums: &mut [S::f32s]) {
+    let vectors = rows.len() / W;
+    for v in 0..vectors {
+        let mut of_tile = [simd.splat_f32s(0.0); T];
+        for t in 0..T {
+            of_tile[t] = sums[t * vectors + v];
+        }
+        for i in 0..W {
+            let row = rows[i * vectors + v];
+            for t in 0..T {
+                of_tile[t] = mul_add(simd, simd.splat_f32s(numbers[t * W + i]), row, of_tile[t]);
+            }
+        }
+        for t in 0..T {
+            sums[t * vectors + v] = of_tile[t];
+        }
+    }
+}
+
+/// The panel of rows `first..first + W`.
+#[inline(always)]
+fn panel_at<const W: usize>(packed: &[f32], first: usize, k: usize) -> &[f32] {
+    &packed[first * k..first * k + k * W]
+}
+
+/// The factor under dropout of the weight that each lane's query gives key `j`.
+#[inline(always)]
+fn kept<S: Simd, const W: usize>(simd: S, first: usize, j: usize, plane: Plane, scale: f32, tiles: &Tiles) -> S::f32s {
+    lanes::<S, W>(simd, |lane| {
+        let i = first + lane;
+        if i < tiles.lq && j < tiles.lk && !plane.at(i, j) { scale } else { 0.0 }
+    })
+}

@@ -1,0 +1,174 @@
+//! Attention under every mask, with and without dropout.
+
+use burn::tensor::{Bool, Device, Tensor, TensorData};
+use headcount_kernels::{Attending, attention};
+use proptest::prelude::*;
+
+use crate::compare::{Numbers, agree};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Masking {
+    None,
+    Causal,
+    Padding,
+    Random,
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    b: usize,
+    g: usize,
+    group: usize,
+    lq: usize,
+    lk: usize,
+    k: usize,
+    masking: Masking,
+    dropout: bool,
+    scale: f32,
+    seed: u64,
+}
+
+fn bools(values: Vec<bool>, shape: [usize; 4], device: &Device) -> Tensor<4, Bool> {
+    Tensor::from_data(TensorData::new(values, shape), device)
+}
+
+fn check(case: Case) {
+    let Case { b, g, group, lq, lk, k, masking, dropout, scale, seed } = case;
+    let h = g * group;
+    let lk = if masking == Masking::Causal { lk.max(lq) } else { lk };
+    let mut numbers = Numbers::new(seed);
+    // In the layout of a projection's output, [B, L, heads, K]: heads are strided views.
+    let inputs = [
+        numbers.vector(b * lq * h * k, scale),
+        numbers.vector(b * lk * g * k, 1.0),
+        numbers.vector(b * lk * g * k, 1.0),
+    ];
+    let weights = numbers.vector(b * lq * h * k, 1.0);
+    let device = Device::flex();
+    let (shape, mut forbidden): ([usize; 4], Vec<bool>) = match masking {
+        Masking::None => ([1, 1, 1, 1], vec![false]),
+        Masking::Causal => ([1, 1, lq, lk], (0..lq).flat_map(|i| (0..lk).map(move |j| j + lq > i + lk)).collect()),
+        Masking::Padding => ([b, 1, 1, lk], (0..b * lk).map(|_| numbers.uniform() < 0.4).collect()),
+        Masking::Random => ([b, h, lq, lk], (0..b * h * lq * lk).map(|_| numbers.uniform() < 0.5).collect()),
+    };
+    let columns = shape[3];
+    let empty: Vec<bool> = forbidden
+        .chunks_mut(columns)
+        .map(|row| {
+            let is_empty = masking != Masking::None && row.iter().all(|&x| x);
+            if is_empty {
+                row.fill(false);
+            }
+            is_empty
+        })
+        .collect();
+    let has_empty = empty.contains(&true);
+    let empty = bools(empty, [shape[0], shape[1], shape[2], 1], &device);
+    let forbidden = bools(forbidden, shape, &device);
+    let dropped: Vec<bool> = (0..b * h * lq * lk).map(|_| numbers.uniform() < 0.3).collect();
+    let dropped = bools(dropped, [b, h, lq, lk], &device);
+    let attending = Attending {
+        forbidden: (masking != Masking::None).then_some(&forbidden),
+        is_causal: masking == Masking::Causal,
+        empty_rows: has_empty.then_some(&empty),
+        dropout: dropout.then_some((&dropped, 0.3)),
+    };
+    let heads = |x: &Tensor<1>, l: usize, heads: usize| x.clone().reshape([b, l, heads, k]).swap_dims(1, 2);
+    let merged = |x: Tensor<4>| x.swap_dims(1, 2).reshape([b * lq * h * k]);
+    let fused =
+        |x: &[Tensor<1>]| merged(attention(heads(&x[0], lq, h), heads(&x[1], lk, g), heads(&x[2], lk, g), attending));
+    let plain = |x: &[Tensor<1>]| {
+        merged(attention::plain(heads(&x[0], lq, h), heads(&x[1], lk, g), heads(&x[2], lk, g), attending).contexts)
+    };
+    agree(&format!("{:?}", case), &inputs, &weights, &fused, &plain);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn attention_is_the_plain_one(
+        (b, g, group) in (1usize..3, 1usize..4, 1usize..4),
+        (lq, lk, k) in (1usize..40, 1usize..40, 1usize..20),
+        masking in prop::sample::select(vec![Masking::None, Masking::Causal, Masking::Padding, Masking::Random]),
+        dropout: bool,
+        scale in prop::sample::select(vec![1e-40f32, 0.1, 1.0, 8.0, 80.0]),
+        seed: u64,
+    ) {
+        check(Case { b, g, group, lq, lk, k, masking, dropout, scale, seed });
+    }
+}
+
+#[test]
+fn long_and_wide_ones() {
+    for (lq, lk, k, masking) in [
+        (257, 257, 8, Masking::Causal),
+        (128, 128, 32, Masking::Causal),
+        (64, 64, 64, Masking::Causal),
+        (1, 257, 16, Masking::Causal),
+        (257, 1, 8, Masking::None),
+        (200, 130, 5, Masking::Padding),
+        (1, 1, 1, Masking::Causal),
+    ] {
+        check(Case { b: 2, g: 2, group: 1, lq, lk, k, masking, dropout: false, scale: 1.0, seed: 7 });
+    }
+}
+
+/// minGPT#75: allowed scores near −2e4 let nothing of the future through.
+#[test]
+fn allowed_scores_far_below_zero_keep_the_future_out() {
+    let device = Device::flex();
+    let (l, k) = (20, 8);
+    let tensor = |value: f32| Tensor::<4>::full([1, 1, l, k], value, &device);
+    let values: Vec<f32> = (0..l * k).map(|i| (i / k) as f32).collect();
+    let values = Tensor::<4>::from_data(TensorData::new(values, [1, 1, l, k]), &device);
+    let future: Vec<bool> = (0..l).flat_map(|i| (0..l).map(move |j| j > i)).collect();
+    let future = bools(future, [1, 1, l, l], &device);
+    for is_causal in [true, false] {
+        let attending = Attending { forbidden: Some(&future), is_causal, ..Default::default() };
+        let contexts = attention(tensor(-100.0), tensor(70.0), values.clone(), attending);
+        for (i, found) in contexts.into_data().iter::<f32>().enumerate() {
+            let expected = (i / k) as f32 / 2.0; // the mean of 0..=i
+            assert!((found - expected).abs() < 1e-4, "row {}: {found} instead of {expected}", i / k);
+        }
+    }
+}
+
+/// pytorch#103749 and #41508: a row with every key forbidden.
+#[test]
+fn a_row_that_may_read_nothing_is_zero_with_a_zero_gradient() {
+    let device = Device::flex().autodiff();
+    let mut numbers = Numbers::new(3);
+    let mut tensor =
+        || Tensor::<4>::from_data(TensorData::new(numbers.vector(3 * 4, 1.0), [1, 1, 3, 4]), &device).require_grad();
+    let (query, key, value) = (tensor(), tensor(), tensor());
+    let inner = Device::flex();
+    let empty = bools(vec![false, true, false], [1, 1, 3, 1], &inner);
+    let attending = Attending { empty_rows: Some(&empty), ..Default::default() };
+    let contexts = attention(query.clone(), key.clone(), value.clone(), attending);
+    let row: Vec<f32> = contexts.clone().inner().narrow(2, 1, 1).into_data().iter().collect();
+    assert_eq!(row, [0.0; 4]);
+    let gradients = contexts.sum().backward();
+    for tensor in [&query, &key, &value] {
+        assert!(tensor.grad(&gradients).unwrap().is_finite().all().into_scalar::<bool>());
+    }
+    let row: Vec<f32> = query.grad(&gradients).unwrap().narrow(2, 1, 1).into_data().iter().collect();
+    assert_eq!(row, [0.0; 4]);
+}
+
+/// A NaN among queries, keys or values must show.
+#[test]
+fn what_is_not_finite_shows() {
+    let device = Device::flex();
+    for place in 0..3 {
+        let tensor = |which: usize| {
+            let mut values = vec![0.5f32; 20 * 8];
+            if which == place {
+                values[3 * 8] = f32::NAN;
+            }
+            Tensor::<4>::from_data(TensorData::new(values, [1, 1, 20, 8]), &device)
+        };
+        let contexts = attention(tensor(0), tensor(1), tensor(2), Attending::default());
+        assert!(!contexts.is_finite().all().into_scalar::<bool>(), "input {place}");
+    }
+}

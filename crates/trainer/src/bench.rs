@@ -1,0 +1,355 @@
+//! What a training step takes: time by part, arithmetic against the machine's peak, memory.
+//!
+//! The step is the one that [`crate::train`] takes, from the same functions. A median over steps is given rather than a
+//! mean, so that what else the machine does now and then doesn't count; quartiles tell whether it did.
+
+pub mod growth;
+pub mod matmul;
+pub mod subject;
+
+use std::time::Instant;
+
+use analysis::describe::{median, quantile};
+use burn::module::Module;
+use burn::tensor::Device;
+use model::{CallError, Decoder, ModelError};
+use runs::Backend;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use subject::{Sizes, Subject};
+
+use crate::evaluate::score;
+use crate::optimiser::{AdamW, FlatGradient};
+use crate::parts::Part;
+use crate::train::accumulate_watched;
+use crate::{backend, machine, manifest};
+
+/// A model that can't be measured.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// It can't be built.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// It can't take its batches.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The device failed.
+    #[error("the device failed: {0}")]
+    Device(String),
+}
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// Optimiser steps, at least [`FEWEST`]; the first quarter of them warms up.
+    pub steps: usize,
+    /// Take fewer where they would need longer than this, in seconds.
+    pub seconds: Option<f64>,
+}
+
+/// Fewest steps that are taken: one that warms up and three that count.
+pub const FEWEST: usize = 4;
+
+impl Effort {
+    /// Steps to take where one takes `step_seconds`.
+    fn planned(&self, step_seconds: f64) -> usize {
+        let affordable = self.seconds.map_or(usize::MAX, |seconds| (seconds / step_seconds.max(1e-9)) as usize);
+        self.steps.min(affordable).max(FEWEST)
+    }
+}
+
+/// Milliseconds of an optimiser step by part, each the median over steps (so that they need not add up to the step's).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PartTimes {
+    /// Samples drawn on the host and put on the device.
+    pub data: f64,
+    /// From tokens to losses.
+    pub forward: f64,
+    /// From losses to the flat gradient.
+    pub backward: f64,
+    /// From the gradient's norm to new parameters.
+    pub optimiser: f64,
+    /// Loss and accuracy read back to the host, and whatever else is in the step.
+    pub rest: f64,
+}
+
+/// One model's step on one machine. Written as one line of JSON by `trainer bench --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// `headcount` and its version.
+    pub program: String,
+    /// The commit that it was built from, where that is known.
+    pub commit: Option<String>,
+    /// Where it computed.
+    pub backend: Backend,
+    /// What the device is.
+    pub device: String,
+    /// Processor cores that the process may use.
+    pub cores: usize,
+    /// Vector extensions of the processor.
+    pub vector_extensions: Vec<String>,
+    /// CPU threads that it was given.
+    pub threads: usize,
+    /// Load average of the last minute before it began; `None` where the system doesn't tell.
+    pub load_before: Option<f64>,
+    /// The config's name; `decoder` where only sizes were given.
+    pub name: String,
+    /// Width of the residual stream.
+    pub d_model: usize,
+    /// Blocks.
+    pub layers: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Samples of an optimiser step.
+    pub batch: u64,
+    /// Tokens of a sample.
+    pub seq: usize,
+    /// Different tokens.
+    pub vocab: usize,
+    /// Trainable parameters.
+    pub parameters: u64,
+    /// Tokens read in an optimiser step, those of sources and padding included.
+    pub tokens_per_step: u64,
+    /// Analytic FLOPs of an optimiser step, see [`model::cost`].
+    pub flops_per_step: u64,
+    /// Optimiser steps that count.
+    pub steps: usize,
+    /// Optimiser steps before them.
+    pub warm_up_steps: usize,
+    /// Median milliseconds of an optimiser step.
+    pub ms_per_step: f64,
+    /// Lower and upper quartile of it.
+    pub ms_quartiles: [f64; 2],
+    /// The same by part. On a GPU they are from steps that wait for the device after each part.
+    pub ms_parts: PartTimes,
+    /// Median milliseconds of a forward pass over one evaluation batch, loss and accuracy.
+    pub ms_evaluation: f64,
+    /// Samples of that batch.
+    pub evaluation_samples: usize,
+    /// Training tokens a second.
+    pub tokens_per_s: f64,
+    /// FLOPs of a step over its time, in 10⁹ a second.
+    pub gflops: f64,
+    /// The fastest large matrix product of f32 on the same device with the same threads, in 10⁹ FLOPs a second.
+    pub matmul_gflops: f64,
+    /// Rows and columns of its square matrices.
+    pub matmul_size: usize,
+    /// `gflops / matmul_gflops`.
+    pub share_of_peak: f64,
+    /// Largest memory that the process held up to the end of the steps, in bytes, on the host; `None` where the system
+    /// doesn't tell.
+    pub peak_memory: Option<u64>,
+    /// The same before there was a model.
+    pub memory_before: Option<u64>,
+}
+
+/// Measures `subject` on the device of `backend`, which computes with `threads` CPU threads.
+///
+/// # Errors
+/// See [`BenchError`].
+pub fn measure(
+    mut subject: Subject,
+    backend: Backend,
+    device: &Device,
+    threads: usize,
+    effort: Effort,
+) -> Result<Measurement, BenchError> {
+    let (load_before, memory_before) = (machine::load(), machine::peak_memory());
+    let waits = !matches!(backend, Backend::Flex | Backend::Ndarray);
+    let mut bench = Bench::new(&mut subject, device, waits)?;
+
+    // Steps: all of them watched where that costs nothing, else some more.
+    let mut steps = bench.series(effort, !waits)?;
+    let warm_up_steps = steps.len() / 4;
+    steps.drain(..warm_up_steps);
+    let watched = match waits {
+        true => bench.series(Effort { steps: steps.len().div_ceil(4).max(FEWEST), ..effort }, true)?.split_off(1),
+        false => steps.clone(),
+    };
+    let evaluations = bench.evaluations(effort)?;
+    let evaluation_samples = bench.subject.evaluation().batch;
+    drop(bench);
+    let peak_memory = machine::peak_memory();
+    let peak = matmul::peak(device, waits)?;
+
+    let totals: Vec<f64> = steps.iter().map(|step| step.total).collect();
+    let seconds = middle(&totals, 0.5);
+    let of = |part: Part| middle(&watched.iter().map(|step| step.of(part)).collect::<Vec<_>>(), 0.5) * 1e3;
+    let rest = |step: &Step| {
+        let others = [Part::Data, Part::Forward, Part::Backward, Part::Optimiser].map(|part| step.of(part));
+        step.total - others.iter().sum::<f64>()
+    };
+    let rest = middle(&watched.iter().map(rest).collect::<Vec<_>>(), 0.5) * 1e3;
+    let gflops = subject.flops_per_step as f64 / seconds / 1e9;
+    let program = manifest::program();
+    Ok(Measurement {
+        program: format!("headcount {}", program.version),
+        commit: program.commit,
+        backend,
+        device: backend::describe(backend, device),
+        cores: machine::cores(),
+        vector_extensions: machine::vector_extensions().into_iter().map(str::to_string).collect(),
+        threads,
+        load_before,
+        d_model: subject.model.d_model,
+        layers: subject.model.layers,
+        heads: subject.model.heads,
+        batch: subject.samples_per_step,
+        seq: subject.dims.length,
+        vocab: subject.dims.vocab,
+        parameters: subject.parameters,
+        tokens_per_step: subject.tokens_per_step,
+        flops_per_step: subject.flops_per_step,
+        steps: totals.len(),
+        warm_up_steps,
+        ms_per_step: seconds * 1e3,
+        ms_quartiles: [0.25, 0.75].map(|share| middle(&totals, share) * 1e3),
+        ms_parts: PartTimes {
+            data: of(Part::Data),
+            forward: of(Part::Forward),
+            backward: of(Part::Backward),
+            optimiser: of(Part::Optimiser),
+            rest,
+        },
+        ms_evaluation: middle(&evaluations, 0.5) * 1e3,
+        evaluation_samples,
+        tokens_per_s: subject.tokens_per_step as f64 / seconds,
+        gflops,
+        matmul_gflops: peak.gflops,
+        matmul_size: peak.size,
+        share_of_peak: gflops / peak.gflops,
+        peak_memory,
+        memory_before,
+        name: subject.name,
+    })
+}
+
+/// The quantile of finite numbers, of which there is one at least.
+fn middle(values: &[f64], share: f64) -> f64 {
+    let value = if share == 0.5 { median(values) } else { quantile(values, share) };
+    value.unwrap_or(f64::NAN)
+}
+
+/// Seconds of one optimiser step.
+#[derive(Clone, Debug)]
+struct Step {
+    total: f64,
+    parts: [f64; Part::ALL.len()],
+}
+
+impl Step {
+    fn of(&self, part: Part) -> f64 {
+        self.parts[part as usize]
+    }
+}
+
+/// A model in training.
+struct Bench<'a> {
+    subject: &'a mut Subject,
+    device: &'a Device,
+    training_device: Device,
+    /// Whether the device computes behind the program's back, so that its clock has to wait for it.
+    waits: bool,
+    /// `None` only while a step replaces it.
+    model: Option<Decoder>,
+    optimiser: AdamW,
+    step: u64,
+}
+
+impl<'a> Bench<'a> {
+    fn new(subject: &'a mut Subject, device: &'a Device, waits: bool) -> Result<Self, BenchError> {
+        let training_device = device.clone().autodiff();
+        let model = Decoder::new(&subject.model, subject.dims, subject.seed, &training_device)?;
+        let optimiser = AdamW::new(&subject.train, &model);
+        Ok(Self { subject, device, training_device, waits, model: Some(model), optimiser, step: 0 })
+    }
+
+    /// Steps until `effort` is spent.
+    fn series(&mut self, effort: Effort, watched: bool) -> Result<Vec<Step>, BenchError> {
+        let mut steps = vec![];
+        let mut planned = effort.planned(0.0);
+        while steps.len() < planned {
+            let step = self.step(watched)?;
+            steps.push(step);
+            if let [_, second] = &steps[..] {
+                planned = effort.planned(second.total); // the first one may compile
+            }
+        }
+        Ok(steps)
+    }
+
+    /// One optimiser step, as [`crate::train`] takes it.
+    fn step(&mut self, watched: bool) -> Result<Step, BenchError> {
+        let Some(model) = self.model.take() else { return Err(BenchError::Device("no model".into())) };
+        let mut parts = [0.0; Part::ALL.len()];
+        let mut failure = None;
+        let started = Instant::now();
+        let mut last = started;
+        let (device, waits) = (self.device, self.waits);
+        let mut watch = |part: Part| {
+            if !watched {
+                return;
+            }
+            if waits && let Err(error) = device.sync() {
+                failure = Some(BenchError::Device(error.to_string()));
+            }
+            let now = Instant::now();
+            parts[part as usize] += (now - last).as_secs_f64();
+            last = now;
+        };
+        let (seed, step) = (self.subject.seed, self.step);
+        let batches = self.subject.batches(step);
+        watch(Part::Data);
+        let (_, gradient) = accumulate_watched(&model, &batches, seed, step, &self.training_device, &mut watch)?;
+        let norm = gradient.as_ref().map_or(0.0, FlatGradient::norm);
+        let lr = self.subject.learning_rate(step + 1);
+        self.model = Some(match gradient {
+            Some(gradient) => self.optimiser.step(model, gradient, norm, lr, step + 1),
+            None => model,
+        });
+        self.step += 1;
+        watch(Part::Optimiser);
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        if waits {
+            self.device.sync().map_err(|error| BenchError::Device(error.to_string()))?;
+        }
+        Ok(Step { total: started.elapsed().as_secs_f64(), parts })
+    }
+
+    /// Seconds of evaluating one batch, again and again; the first quarter is left out.
+    fn evaluations(&mut self, effort: Effort) -> Result<Vec<f64>, BenchError> {
+        let Some(model) = &self.model else { return Err(BenchError::Device("no model".into())) };
+        let model = model.valid();
+        let mut seconds = vec![];
+        let mut planned = effort.planned(0.0);
+        while seconds.len() < planned {
+            let started = Instant::now();
+            score(&model, &self.subject.evaluation(), self.device)?;
+            seconds.push(started.elapsed().as_secs_f64());
+            if let [_, second] = seconds[..] {
+                planned = effort.planned(second);
+            }
+        }
+        seconds.drain(..seconds.len() / 4);
+        Ok(seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effort_is_bounded_by_steps_and_by_time() {
+        let effort = Effort { steps: 40, seconds: None };
+        assert_eq!(effort.planned(0.0), 40);
+        assert_eq!(effort.planned(1e6), 40);
+        let effort = Effort { steps: 40, seconds: Some(2.0) };
+        assert_eq!(effort.planned(0.0), 40);
+        assert_eq!(effort.planned(0.1), 20);
+        assert_eq!(effort.planned(100.0), FEWEST);
+    }
+}

@@ -1,0 +1,347 @@
+//! How a step's time and memory grow when one size grows and the others stay.
+//!
+//! Each point is measured by a process of its own, so that its peak memory is its own.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::str::FromStr;
+
+use analysis::figures::{Growth, GrowthPoint};
+use model::ModelError;
+use runs::Backend;
+use serde::Serialize;
+use thiserror::Error;
+
+use super::{Measurement, Sizes, Subject};
+use crate::machine;
+
+/// A size that grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    /// Tokens of a sample.
+    Length,
+    /// Width of the residual stream.
+    DModel,
+    /// Heads, at the same width together.
+    Heads,
+    /// Different tokens.
+    Vocabulary,
+    /// Samples of a step.
+    Batch,
+}
+
+impl Axis {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Length, Self::DModel, Self::Heads, Self::Vocabulary, Self::Batch];
+
+    /// Its name in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Length => "length",
+            Self::DModel => "d_model",
+            Self::Heads => "heads",
+            Self::Vocabulary => "vocabulary",
+            Self::Batch => "batch",
+        }
+    }
+
+    /// The doublings that are measured unless others are asked for.
+    fn usual(self) -> Vec<usize> {
+        let (first, last) = match self {
+            Self::Length => (32, 1024),
+            Self::DModel => (32, 512),
+            Self::Heads => (1, 32),
+            Self::Vocabulary => (64, 8192),
+            Self::Batch => (1, 256),
+        };
+        std::iter::successors(Some(first), |value| Some(value * 2)).take_while(|value| *value <= last).collect()
+    }
+
+    /// `base` with this size at `value`.
+    fn at(self, base: Sizes, value: usize) -> Sizes {
+        match self {
+            Self::Length => Sizes { seq: value, ..base },
+            Self::DModel => Sizes { d_model: value, ..base },
+            Self::Heads => Sizes { heads: value, ..base },
+            Self::Vocabulary => Sizes { vocab: value, ..base },
+            Self::Batch => Sizes { batch: value, ..base },
+        }
+    }
+
+    /// Its figure's file name without the ending.
+    fn figure(self) -> &'static str {
+        match self {
+            Self::Length => "growth-length",
+            Self::DModel => "growth-d_model",
+            Self::Heads => "growth-heads",
+            Self::Vocabulary => "growth-vocabulary",
+            Self::Batch => "growth-batch",
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Length => "length of a sample (tokens)",
+            Self::DModel => "d_model",
+            Self::Heads => "attention heads",
+            Self::Vocabulary => "vocabulary (tokens and outputs)",
+            Self::Batch => "batch (samples)",
+        }
+    }
+}
+
+/// One size at several values, ascending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    /// The size.
+    pub axis: Axis,
+    /// Its values, ascending.
+    pub values: Vec<usize>,
+}
+
+impl Sweep {
+    /// Every size over its usual values.
+    pub fn usual() -> Vec<Self> {
+        Axis::ALL.into_iter().map(|axis| Self { axis, values: axis.usual() }).collect()
+    }
+}
+
+/// From `heads` or `heads=1,2,4`.
+impl FromStr for Sweep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, list) = text.split_once('=').map_or((text, None), |(name, list)| (name, Some(list)));
+        let axis = Axis::ALL.into_iter().find(|axis| axis.name() == name).ok_or_else(|| {
+            format!("`{name}` is no size to sweep: there are {}", Axis::ALL.map(Axis::name).join(", "))
+        })?;
+        let Some(list) = list else { return Ok(Self { axis, values: axis.usual() }) };
+        let value = |word: &str| match word.trim().parse::<usize>() {
+            Ok(value) if (1..=1 << 20).contains(&value) => Ok(value),
+            _ => Err(format!("`{word}` is no size: sizes are whole numbers from 1 to {}", 1 << 20)),
+        };
+        let mut values = list.split(',').map(value).collect::<Result<Vec<_>, _>>()?;
+        values.sort_unstable();
+        values.dedup();
+        Ok(Self { axis, values })
+    }
+}
+
+/// Growth that can't be measured.
+#[derive(Debug, Error)]
+pub enum GrowthError {
+    /// A point whose model can't be built.
+    #[error("{axis} = {value}: {error}", axis = axis.name())]
+    Model { axis: Axis, value: usize, error: ModelError },
+    /// This program's own file is gone, or the system refuses another process.
+    #[error("can't start a process to measure {axis} = {value}: {error}", axis = axis.name())]
+    Start { axis: Axis, value: usize, error: std::io::Error },
+}
+
+/// One point of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// The value of the size that grows.
+    pub value: usize,
+    /// What was measured; `None` where `missing` says why not.
+    pub measured: Option<Measurement>,
+    /// Why nothing was measured.
+    pub missing: Option<String>,
+}
+
+/// What lies between two neighbours that were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Slope {
+    /// The value on the left.
+    pub from: usize,
+    /// The value on the right.
+    pub to: usize,
+    /// ln(time ratio) / ln(value ratio): 1 where time grows in proportion, 2 with the square.
+    pub time: f64,
+    /// The same for analytic FLOPs.
+    pub flops: f64,
+    /// The same for peak memory beyond what the process held before; `None` where the system doesn't tell.
+    pub memory: Option<f64>,
+    /// Time grew by so much more than FLOPs: a ratio of ratios.
+    pub excess: f64,
+}
+
+/// Time that grows by this much more than FLOPs from one point to the next is a cliff.
+const CLIFF: f64 = 1.25;
+
+impl Slope {
+    /// Whether time grows more steeply than the analytic FLOPs explain.
+    pub fn is_cliff(&self) -> bool {
+        self.excess > CLIFF
+    }
+}
+
+/// A sweep with its points.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Swept {
+    /// The size that grew.
+    pub axis: Axis,
+    /// Ascending.
+    pub points: Vec<Point>,
+    /// Between neighbours.
+    pub slopes: Vec<Slope>,
+}
+
+impl Swept {
+    /// The points in order, with the slopes between them.
+    pub fn new(axis: Axis, points: Vec<Point>) -> Self {
+        let measured: Vec<(usize, &Measurement)> =
+            points.iter().filter_map(|point| Some((point.value, point.measured.as_ref()?))).collect();
+        let slopes = measured.windows(2).map(|pair| slope(pair[0], pair[1])).collect();
+        Self { axis, points, slopes }
+    }
+
+    /// What a figure shows of it.
+    pub fn growth(&self) -> Growth {
+        let point = |point: &Point| {
+            let measured = point.measured.as_ref()?;
+            Some(GrowthPoint {
+                value: point.value as f64,
+                milliseconds: measured.ms_per_step,
+                quartiles: measured.ms_quartiles,
+                flops: measured.flops_per_step as f64,
+                memory: measured.peak_memory.map(|bytes| bytes as f64),
+            })
+        };
+        let points: Vec<GrowthPoint> = self.points.iter().filter_map(point).collect();
+        let label = self.axis.label().to_string();
+        Growth { name: self.axis.figure(), label, note: self.conditions(), points }
+    }
+
+    /// What the other sizes were, and where.
+    fn conditions(&self) -> String {
+        let Some(one) = self.points.iter().find_map(|point| point.measured.as_ref()) else { return String::new() };
+        let sizes = [
+            (Axis::DModel, "d_model", one.d_model as u64),
+            (Axis::Heads, "heads", one.heads as u64),
+            (Axis::Batch, "batch", one.batch),
+            (Axis::Length, "length", one.seq as u64),
+            (Axis::Vocabulary, "vocabulary", one.vocab as u64),
+        ];
+        let others: Vec<String> = sizes
+            .iter()
+            .filter(|(axis, ..)| *axis != self.axis)
+            .map(|(_, name, value)| format!("{name} {value}"))
+            .chain([format!("layers {}", one.layers)])
+            .collect();
+        let threads = if one.threads == 1 { "1 thread".into() } else { format!("{} threads", one.threads) };
+        format!("{}; {} on {threads} of {}.", others.join(", "), one.backend, one.device)
+    }
+}
+
+fn slope(left: (usize, &Measurement), right: (usize, &Measurement)) -> Slope {
+    let ((from, left), (to, right)) = (left, right);
+    let steps = (to as f64 / from as f64).ln();
+    let of = |left: f64, right: f64| (right / left).ln() / steps;
+    let beyond = |one: &Measurement| Some(one.peak_memory?.saturating_sub(one.memory_before?) as f64);
+    let memory = beyond(left).zip(beyond(right)).filter(|(left, right)| *left > 0.0 && *right > 0.0);
+    let (time, flops) =
+        (right.ms_per_step / left.ms_per_step, right.flops_per_step as f64 / left.flops_per_step as f64);
+    Slope {
+        from,
+        to,
+        time: of(left.ms_per_step, right.ms_per_step),
+        flops: of(left.flops_per_step as f64, right.flops_per_step as f64),
+        memory: memory.map(|(left, right)| of(left, right)),
+        excess: time / flops,
+    }
+}
+
+/// How each point is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Where to compute.
+    pub backend: Backend,
+    /// CPU threads.
+    pub threads: usize,
+    /// Most steps of a point.
+    pub steps: usize,
+    /// Most seconds of a point's steps, beyond the fewest steps that are taken.
+    pub seconds: f64,
+}
+
+/// Measures every sweep around `base`, telling `tell` before each point.
+///
+/// # Errors
+/// A model that can't be built, before anything is measured; a process that can't be started.
+pub fn measure(
+    base: Sizes,
+    sweeps: &[Sweep],
+    settings: Settings,
+    tell: &mut dyn FnMut(Axis, usize),
+) -> Result<Vec<Swept>, GrowthError> {
+    let points = || sweeps.iter().flat_map(|sweep| sweep.values.iter().map(|value| (sweep.axis, *value)));
+    for (axis, value) in points() {
+        Subject::of_sizes(axis.at(base, value)).map_err(|error| GrowthError::Model { axis, value, error })?;
+    }
+    let mut done: BTreeMap<Sizes, (Option<Measurement>, Option<String>)> = BTreeMap::new();
+    for (axis, value) in points() {
+        let sizes = axis.at(base, value);
+        if !done.contains_key(&sizes) {
+            tell(axis, value);
+            let result = point(sizes, settings).map_err(|error| GrowthError::Start { axis, value, error })?;
+            let result = match result {
+                Ok(measured) => (Some(measured), None),
+                Err(missing) => (None, Some(missing)),
+            };
+            done.insert(sizes, result);
+        }
+    }
+    let swept = |sweep: &Sweep| {
+        let point = |value: &usize| {
+            let (measured, missing) = done.get(&sweep.axis.at(base, *value)).cloned().unwrap_or_default();
+            Point { value: *value, measured, missing }
+        };
+        Swept::new(sweep.axis, sweep.values.iter().map(point).collect())
+    };
+    Ok(sweeps.iter().map(swept).collect())
+}
+
+/// One point in a process of its own, or why there is none.
+fn point(sizes: Sizes, settings: Settings) -> std::io::Result<Result<Measurement, String>> {
+    // A process that the system ends for want of memory could take others with it.
+    if let Some(missing) = too_large(sizes, settings.backend) {
+        return Ok(Err(missing));
+    }
+    let Sizes { d_model, layers, heads, batch, seq, vocab } = sizes;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["bench", "--json", "--backend", settings.backend.name()]);
+    command.args(["--threads", &settings.threads.to_string(), "--steps", &settings.steps.to_string()]);
+    command.args(["--seconds", &settings.seconds.to_string()]);
+    for (flag, size) in [
+        ("--d-model", d_model),
+        ("--layers", layers),
+        ("--heads", heads),
+        ("--batch", batch),
+        ("--seq", seq),
+        ("--vocab", vocab),
+    ] {
+        command.args([flag, &size.to_string()]);
+    }
+    let output = command.output()?;
+    let measured = serde_json::from_slice(&output.stdout);
+    Ok(match (output.status.success(), measured) {
+        (true, Ok(measured)) => Ok(measured),
+        (true, Err(error)) => Err(format!("its figures can't be read: {error}")),
+        (false, _) => Err(match String::from_utf8_lossy(&output.stderr).trim() {
+            "" => output.status.to_string(),
+            words => format!("{words} ({})", output.status),
+        }),
+    })
+}
+
+fn too_large(sizes: Sizes, backend: Backend) -> Option<String> {
+    if !matches!(backend, Backend::Flex | Backend::Ndarray) {
+        return None;
+    }
+    let subject = Subject::of_sizes(sizes).ok()?;
+    let needed = machine::needed_memory(&subject.model, subject.dims, sizes.batch, sizes.batch);
+    let available = machine::available_memory()?;
+    (needed > available).then(|| format!("it needs about {} MiB, and {} MiB are free", needed >> 20, available >> 20))
+}

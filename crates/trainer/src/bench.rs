@@ -91,8 +91,9 @@ pub struct Measurement {
     pub vector_extensions: Vec<String>,
     /// CPU threads that it was given.
     pub threads: usize,
-    /// Load average of the last minute before it began; `None` where the system doesn't tell.
-    pub load_before: Option<f64>,
+    /// Share of the steps' time that the threads were ready and waited for a core: above 0 where other programs run or
+    /// there are more threads than cores; `None` where the system doesn't tell.
+    pub share_waiting: Option<f64>,
     /// The config's name; `decoder` where only sizes were given.
     pub name: String,
     /// Width of the residual stream.
@@ -155,12 +156,15 @@ pub fn measure(
     threads: usize,
     effort: Effort,
 ) -> Result<Measurement, BenchError> {
-    let (load_before, memory_before) = (machine::load(), machine::peak_memory());
+    let memory_before = machine::peak_memory();
     let waits = !matches!(backend, Backend::Flex | Backend::Ndarray);
     let mut bench = Bench::new(&mut subject, device, waits)?;
 
     // Steps: all of them watched where that costs nothing, else some more.
+    let (begun, waited_before) = (Instant::now(), machine::waited());
     let mut steps = bench.series(effort, !waits)?;
+    let waiting = machine::waited().zip(waited_before).map(|(now, before)| now - before);
+    let share_waiting = waiting.map(|seconds| seconds / begun.elapsed().as_secs_f64() / threads as f64);
     let warm_up_steps = steps.len() / 4;
     steps.drain(..warm_up_steps);
     let watched = match waits {
@@ -191,7 +195,7 @@ pub fn measure(
         cores: machine::cores(),
         vector_extensions: machine::vector_extensions().into_iter().map(str::to_string).collect(),
         threads,
-        load_before,
+        share_waiting,
         d_model: subject.model.d_model,
         layers: subject.model.layers,
         heads: subject.model.heads,

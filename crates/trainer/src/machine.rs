@@ -29,9 +29,15 @@ pub fn vector_extensions() -> Vec<&'static str> {
     }
 }
 
-/// Processes that ran or waited for a core in the last minute, on average; `None` where the system doesn't tell.
-pub fn load() -> Option<f64> {
-    std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
+/// Seconds that this process's threads have been ready to run and waited for a core, those of all threads together;
+/// `None` where the system doesn't tell.
+pub fn waited() -> Option<f64> {
+    let of_thread = |thread: std::io::Result<std::fs::DirEntry>| {
+        let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        text.split_whitespace().nth(1)?.parse::<u64>().ok() // nanoseconds, after those of running
+    };
+    let threads: Vec<u64> = std::fs::read_dir("/proc/self/task").ok()?.filter_map(of_thread).collect();
+    (!threads.is_empty()).then(|| threads.iter().sum::<u64>() as f64 / 1e9)
 }
 
 /// Largest memory that this process has held, in bytes; `None` where the system doesn't tell.
@@ -107,7 +113,7 @@ mod tests {
         if cfg!(target_os = "linux") {
             let (peak, available) = (peak_memory().unwrap(), available_memory().unwrap());
             assert!(peak > 1 << 20 && available > 1 << 20, "{peak} {available}");
-            assert!(load().unwrap() >= 0.0);
+            assert!(waited().is_none_or(|seconds| seconds >= 0.0));
         }
     }
 }

@@ -266,22 +266,34 @@ pub struct Settings {
     pub seconds: f64,
 }
 
+/// Refuses sweeps around `base` of which a point can't be built.
+///
+/// # Errors
+/// Names the point.
+pub fn check(base: Sizes, sweeps: &[Sweep]) -> Result<(), GrowthError> {
+    points(sweeps).try_for_each(|(axis, value)| match Subject::of_sizes(axis.at(base, value)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(GrowthError::Model { axis, value, error }),
+    })
+}
+
+fn points(sweeps: &[Sweep]) -> impl Iterator<Item = (Axis, usize)> {
+    sweeps.iter().flat_map(|sweep| sweep.values.iter().map(|value| (sweep.axis, *value)))
+}
+
 /// Measures every sweep around `base`, telling `tell` before each point.
 ///
 /// # Errors
-/// A model that can't be built, before anything is measured; a process that can't be started.
+/// What [`check`] refuses, before anything is measured; a process that can't be started.
 pub fn measure(
     base: Sizes,
     sweeps: &[Sweep],
     settings: Settings,
     tell: &mut dyn FnMut(Axis, usize),
 ) -> Result<Vec<Swept>, GrowthError> {
-    let points = || sweeps.iter().flat_map(|sweep| sweep.values.iter().map(|value| (sweep.axis, *value)));
-    for (axis, value) in points() {
-        Subject::of_sizes(axis.at(base, value)).map_err(|error| GrowthError::Model { axis, value, error })?;
-    }
+    check(base, sweeps)?;
     let mut done: BTreeMap<Sizes, (Option<Measurement>, Option<String>)> = BTreeMap::new();
-    for (axis, value) in points() {
+    for (axis, value) in points(sweeps) {
         let sizes = axis.at(base, value);
         if !done.contains_key(&sizes) {
             tell(axis, value);
@@ -344,4 +356,62 @@ fn too_large(sizes: Sizes, backend: Backend) -> Option<String> {
     let needed = machine::needed_memory(&subject.model, subject.dims, sizes.batch, sizes.batch);
     let available = machine::available_memory()?;
     (needed > available).then(|| format!("it needs about {} MiB, and {} MiB are free", needed >> 20, available >> 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As measured, but for what slopes are made of.
+    fn measured(ms: f64, flops: u64, memory: u64) -> Measurement {
+        let numbers = serde_json::json!({
+            "program": "headcount 0", "commit": null, "backend": "flex", "device": "a processor", "cores": 2,
+            "vector_extensions": [], "threads": 1, "share_waiting": 0.0, "name": "decoder", "d_model": 64, "layers": 2,
+            "heads": 8, "batch": 32, "seq": 64, "vocab": 64, "parameters": 1, "tokens_per_step": 2048,
+            "flops_per_step": flops, "steps": 30, "warm_up_steps": 10, "ms_per_step": ms, "ms_quartiles": [ms, ms],
+            "ms_parts": {"data": 0.1, "forward": 0.1, "backward": 0.1, "optimiser": 0.1, "rest": 0.1},
+            "ms_evaluation": 1.0, "evaluation_samples": 32, "tokens_per_s": 1.0, "gflops": 1.0, "matmul_gflops": 2.0,
+            "matmul_size": 512, "share_of_peak": 0.5, "peak_memory": memory, "memory_before": 100,
+        });
+        serde_json::from_value(numbers).unwrap()
+    }
+
+    fn point(value: usize, measured: Option<Measurement>) -> Point {
+        let missing = measured.is_none().then(|| "too large".to_string());
+        Point { value, measured, missing }
+    }
+
+    #[test]
+    fn slopes_are_powers_and_a_cliff_is_what_flops_do_not_explain() {
+        let points = vec![
+            point(32, Some(measured(10.0, 100, 1100))),
+            point(64, Some(measured(40.0, 400, 2100))), // the square, as the FLOPs
+            point(128, Some(measured(320.0, 1600, 4100))), // the cube
+            point(256, None),
+            point(512, Some(measured(320.0, 1600, 4100))),
+        ];
+        let swept = Swept::new(Axis::Length, points);
+        let [square, cube, flat] = &swept.slopes[..] else { panic!("{:?}", swept.slopes) };
+        let near = |one: f64, other: f64| (one - other).abs() < 1e-12;
+        assert!(near(square.time, 2.0) && near(square.flops, 2.0) && near(square.memory.unwrap(), 1.0), "{square:?}");
+        assert!(near(cube.time, 3.0) && near(cube.excess, 2.0), "{cube:?}");
+        assert_eq!([square.is_cliff(), cube.is_cliff(), flat.is_cliff()], [false, true, false]);
+        assert_eq!((flat.from, flat.to), (128, 512), "neighbours among what was measured");
+        assert_eq!(swept.growth().points.len(), 4);
+        assert_eq!(
+            swept.growth().note,
+            "d_model 64, heads 8, batch 32, vocabulary 64, layers 2; flex on 1 thread of a processor."
+        );
+    }
+
+    #[test]
+    fn sweeps_are_read_in_any_order() {
+        let sweep: Sweep = "heads=8,1, 2,8".parse().unwrap();
+        assert_eq!(sweep, Sweep { axis: Axis::Heads, values: vec![1, 2, 8] });
+        assert_eq!("length".parse::<Sweep>().unwrap().values, [32, 64, 128, 256, 512, 1024]);
+        for text in ["", "depth", "heads=", "heads=0", "heads=-1", "heads=1.5"] {
+            assert!(text.parse::<Sweep>().is_err(), "{text}");
+        }
+        assert_eq!(check(Sizes::default(), &Sweep::usual()).map_err(|error| error.to_string()), Ok(()));
+    }
 }

@@ -57,3 +57,15 @@ pub fn peak(device: &Device, waits: bool) -> Result<Peak, BenchError> {
     }
     Ok(best)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_is_a_speed_of_one_of_the_sizes() {
+        let peak = peak(&Device::flex(), false).unwrap();
+        assert!(peak.gflops > 0.01 && peak.gflops < 1e6, "{peak:?}");
+        assert!(peak.size.is_power_of_two() && (SIZES[0]..=SIZES[1]).contains(&peak.size), "{peak:?}");
+    }
+}

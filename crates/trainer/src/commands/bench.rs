@@ -100,7 +100,7 @@ fn text(measured: &Measurement) -> String {
         }
         _ => "memory      this system doesn't tell".into(),
     });
-    lines.extend(busy(measured.load_before, measured.cores));
+    lines.extend(busy(measured.share_waiting));
     lines.join("\n")
 }
 
@@ -123,10 +123,12 @@ fn short_commit(commit: &str) -> &str {
 }
 
 /// A warning where other programs had the cores.
-fn busy(load: Option<f64>, cores: usize) -> Option<String> {
-    let load = load.filter(|load| *load > 0.5 * cores as f64)?;
-    let (cores, they) = (count(cores, "core"), "the figures may be of them as much as of this program");
-    Some(format!("note: other programs kept {load:.1} of {cores} busy in the minute before: {they}"))
+fn busy(share_waiting: Option<f64>) -> Option<String> {
+    let share = share_waiting.filter(|share| *share > 0.02)?;
+    Some(format!(
+        "note: {:.0} % of the time its threads waited for a core that something else had: the times are too long",
+        share * 100.0
+    ))
 }
 
 fn count(number: usize, what: &str) -> String {

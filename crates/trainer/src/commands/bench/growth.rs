@@ -9,9 +9,8 @@ use serde::Serialize;
 
 use super::super::{Failure, Success, print, tell};
 use super::{busy, conditions, short};
-use crate::bench::growth::{Settings, Slope, Sweep, Swept, measure};
+use crate::bench::growth::{Axis, Settings, Slope, Sweep, Swept, check, measure};
 use crate::cli::BenchArguments;
-use crate::machine;
 
 /// Seconds of a point's steps unless set: all usual points then take under five minutes on two cores.
 const SECONDS: f64 = 3.0;
@@ -32,10 +31,10 @@ pub fn run(arguments: &BenchArguments, folder: &Path, threads: usize) -> Result<
         steps: arguments.steps as usize,
         seconds: arguments.seconds.unwrap_or(SECONDS),
     };
-    let load = machine::load();
-    fs::create_dir_all(folder).map_err(|error| Failure::failed(format!("{}: {error}", folder.display())))?;
     let base = arguments.sizes.given().unwrap_or_default();
-    let mut watch = |axis: crate::bench::growth::Axis, value| tell(format!("measuring {} {value}", axis.name()));
+    check(base, &sweeps).map_err(Failure::usage)?;
+    fs::create_dir_all(folder).map_err(|error| Failure::failed(format!("{}: {error}", folder.display())))?;
+    let mut watch = |axis: Axis, value| tell(format!("measuring {} {value}", axis.name()));
     let swept = measure(base, &sweeps, settings, &mut watch).map_err(Failure::failed)?;
 
     let measured = || swept.iter().flat_map(|sweep| &sweep.points).filter_map(|point| point.measured.as_ref());
@@ -43,7 +42,7 @@ pub fn run(arguments: &BenchArguments, folder: &Path, threads: usize) -> Result<
         print(conditions(one));
     }
     swept.iter().for_each(|sweep| print(lines(sweep)));
-    if let Some(note) = busy(load, machine::cores()) {
+    if let Some(note) = busy(measured().filter_map(|one| one.share_waiting).reduce(f64::max)) {
         print(note);
     }
     let peaks = || measured().map(|one| one.matmul_gflops);
@@ -106,7 +105,7 @@ fn lines(sweep: &Swept) -> String {
 
 fn csv(swept: &[Swept]) -> String {
     let mut text = "sweep,value,ms_per_step,lower_quartile,upper_quartile,ms_evaluation,peak_memory,memory_before,\
-        flops_per_step,gflops,matmul_gflops,steps,missing\n"
+        flops_per_step,gflops,matmul_gflops,share_waiting,steps,missing\n"
         .to_string();
     for (sweep, point) in swept.iter().flat_map(|sweep| sweep.points.iter().map(move |point| (sweep, point))) {
         let _ = write!(text, "{},{},", sweep.axis.name(), point.value);
@@ -114,7 +113,7 @@ fn csv(swept: &[Swept]) -> String {
         let _ = match &point.measured {
             Some(one) => writeln!(
                 text,
-                "{},{},{},{},{},{},{},{},{},{},",
+                "{},{},{},{},{},{},{},{},{},{},{},",
                 one.ms_per_step,
                 one.ms_quartiles[0],
                 one.ms_quartiles[1],
@@ -124,11 +123,12 @@ fn csv(swept: &[Swept]) -> String {
                 one.flops_per_step,
                 one.gflops,
                 one.matmul_gflops,
+                one.share_waiting.map_or(String::new(), |share| share.to_string()),
                 one.steps
             ),
             None => {
                 let missing = point.missing.as_deref().unwrap_or_default().replace('"', "\"\"");
-                writeln!(text, ",,,,,,,,,,\"{missing}\"")
+                writeln!(text, ",,,,,,,,,,,\"{missing}\"")
             }
         };
     }

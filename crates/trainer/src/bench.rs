@@ -42,20 +42,23 @@ pub enum BenchError {
 /// How much to measure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// Optimiser steps, at least [`FEWEST`]; the first quarter of them warms up.
+    /// Optimiser steps; the first quarter of them, and one at least, warms up.
     pub steps: usize,
-    /// Take fewer where they would need longer than this, in seconds.
+    /// Take fewer where they would need longer than this, in seconds: 4 at least, 2 where one alone needs longer.
     pub seconds: Option<f64>,
 }
-
-/// Fewest steps that are taken: one that warms up and three that count.
-pub const FEWEST: usize = 4;
 
 impl Effort {
     /// Steps to take where one takes `step_seconds`.
     fn planned(&self, step_seconds: f64) -> usize {
-        let affordable = self.seconds.map_or(usize::MAX, |seconds| (seconds / step_seconds.max(1e-9)) as usize);
-        self.steps.min(affordable).max(FEWEST)
+        let Some(seconds) = self.seconds else { return self.steps };
+        let fewest = if step_seconds > seconds { 2 } else { 4 };
+        self.steps.min(((seconds / step_seconds.max(1e-9)) as usize).max(fewest))
+    }
+
+    /// How many of `taken` steps warm up.
+    fn warm_up(taken: usize) -> usize {
+        (taken / 4).max(1)
     }
 }
 
@@ -165,10 +168,10 @@ pub fn measure(
     let mut steps = bench.series(effort, !waits)?;
     let waiting = machine::waited().zip(waited_before).map(|(now, before)| now - before);
     let share_waiting = waiting.map(|seconds| seconds / begun.elapsed().as_secs_f64() / threads as f64);
-    let warm_up_steps = steps.len() / 4;
+    let warm_up_steps = Effort::warm_up(steps.len());
     steps.drain(..warm_up_steps);
     let watched = match waits {
-        true => bench.series(Effort { steps: steps.len().div_ceil(4).max(FEWEST), ..effort }, true)?.split_off(1),
+        true => bench.series(Effort { steps: steps.len().div_ceil(4).max(2), ..effort }, true)?.split_off(1),
         false => steps.clone(),
     };
     let evaluations = bench.evaluations(effort)?;
@@ -323,7 +326,7 @@ impl<'a> Bench<'a> {
         Ok(Step { total: started.elapsed().as_secs_f64(), parts })
     }
 
-    /// Seconds of evaluating one batch, again and again; the first quarter is left out.
+    /// Seconds of evaluating one batch, again and again, without those that warm up.
     fn evaluations(&mut self, effort: Effort) -> Result<Vec<f64>, BenchError> {
         let Some(model) = &self.model else { return Err(BenchError::Device("no model".into())) };
         let model = model.valid();
@@ -337,7 +340,7 @@ impl<'a> Bench<'a> {
                 planned = effort.planned(second);
             }
         }
-        seconds.drain(..seconds.len() / 4);
+        seconds.drain(..Effort::warm_up(seconds.len()));
         Ok(seconds)
     }
 }
@@ -354,6 +357,8 @@ mod tests {
         let effort = Effort { steps: 40, seconds: Some(2.0) };
         assert_eq!(effort.planned(0.0), 40);
         assert_eq!(effort.planned(0.1), 20);
-        assert_eq!(effort.planned(100.0), FEWEST);
+        assert_eq!(effort.planned(1.0), 4);
+        assert_eq!(effort.planned(100.0), 2);
+        assert_eq!([2, 4, 12, 40].map(Effort::warm_up), [1, 1, 3, 10]);
     }
 }

@@ -282,8 +282,8 @@ pub struct GenerateArguments {
 /// Arguments of `bench`.
 #[derive(Args, Clone, Debug)]
 #[command(
-    after_help = "Without a config or a size: configs/h8.toml. With a size: a decoder that reads uniform random tokens, as \
-        scripts/torch_step.py; sizes not given are 64, 2, 8, 32, 64, 64 in the order below.\n\n\
+    after_help = "Without a config or a size: configs/h8.toml. With a size: a decoder that reads uniform random\n\
+        tokens, as in scripts/torch_step.py; sizes not given are 64, 2, 8, 32, 64, 64 in the order above.\n\n\
         Examples:\n  \
         trainer bench --config configs/mqar.toml --threads 1\n  \
         trainer bench --d-model 128 --heads 4 --json\n  \
@@ -308,7 +308,7 @@ pub struct BenchArguments {
     /// Optimiser steps to take; the first quarter warms up.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
     pub steps: u32,
-    /// Take fewer steps (4 at least) where they would need longer than this [with --growth: 3 for each point].
+    /// Take fewer steps, 4 or even 2, where all would need longer than this [with --growth: 3 for each point].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub seconds: Option<f64>,
     /// Let each size grow in turn; write a figure for each, growth.csv and growth.json into this folder.
@@ -326,7 +326,7 @@ pub struct BenchArguments {
 #[derive(Args, Clone, Copy, Debug)]
 #[group(id = "Sizes", multiple = true)]
 pub struct SizeArguments {
-    /// Width of the decoder.
+    /// Width of a plain decoder.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
     pub d_model: Option<u32>,
     /// Its blocks.

@@ -94,8 +94,9 @@ pub struct Measurement {
     pub vector_extensions: Vec<String>,
     /// CPU threads that it was given.
     pub threads: usize,
-    /// Share of the steps' time that the threads were ready and waited for a core: above 0 where other programs run or
-    /// there are more threads than cores; `None` where the system doesn't tell.
+    /// Share of the steps' time that the program's first thread was ready and waited for a core: above 0 where other
+    /// programs run. What its other threads waited isn't counted, since idle ones look for work. `None` where the system
+    /// doesn't tell.
     pub share_waiting: Option<f64>,
     /// The config's name; `decoder` where only sizes were given.
     pub name: String,
@@ -167,7 +168,7 @@ pub fn measure(
     let (begun, waited_before) = (Instant::now(), machine::waited());
     let mut steps = bench.series(effort, !waits)?;
     let waiting = machine::waited().zip(waited_before).map(|(now, before)| now - before);
-    let share_waiting = waiting.map(|seconds| seconds / begun.elapsed().as_secs_f64() / threads as f64);
+    let share_waiting = waiting.map(|seconds| seconds / begun.elapsed().as_secs_f64());
     let warm_up_steps = Effort::warm_up(steps.len());
     steps.drain(..warm_up_steps);
     let watched = match waits {

@@ -29,15 +29,11 @@ pub fn vector_extensions() -> Vec<&'static str> {
     }
 }
 
-/// Seconds that this process's threads have been ready to run and waited for a core, those of all threads together;
-/// `None` where the system doesn't tell.
+/// Seconds that the calling thread has been ready to run and waited for a core; `None` where the system doesn't tell.
 pub fn waited() -> Option<f64> {
-    let of_thread = |thread: std::io::Result<std::fs::DirEntry>| {
-        let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
-        text.split_whitespace().nth(1)?.parse::<u64>().ok() // nanoseconds, after those of running
-    };
-    let threads: Vec<u64> = std::fs::read_dir("/proc/self/task").ok()?.filter_map(of_thread).collect();
-    (!threads.is_empty()).then(|| threads.iter().sum::<u64>() as f64 / 1e9)
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: u64 = text.split_whitespace().nth(1)?.parse().ok()?; // after those of running
+    Some(nanoseconds as f64 / 1e9)
 }
 
 /// Largest memory that this process has held, in bytes; `None` where the system doesn't tell.

@@ -81,7 +81,7 @@ pub fn growth(growth: &Growth) -> Option<Figure> {
         canvas.text(((left + right) / 2.0, TOP - 14.0), word, heading);
     }
     let dashes = "Bars: quartiles. Dashed: the same FLOPs at the fastest rate of these points.";
-    canvas.note(BOTTOM + 92.0, &format!("{} {dashes}", capital(&growth.note)));
+    canvas.note(BOTTOM + 92.0, &format!("{} {dashes}", growth.note));
     Some(Figure { name: growth.name, svg: canvas.finish() })
 }
 

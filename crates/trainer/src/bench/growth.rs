@@ -231,7 +231,7 @@ impl Swept {
             .chain([format!("layers {}", one.layers)])
             .collect();
         let threads = if one.threads == 1 { "1 thread".into() } else { format!("{} threads", one.threads) };
-        format!("{}; {} on {threads} of {}.", others.join(", "), one.backend, one.device)
+        format!("At {}; {} on {threads} of {}.", others.join(", "), one.backend, one.device)
     }
 }
 
@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(swept.growth().points.len(), 4);
         assert_eq!(
             swept.growth().note,
-            "d_model 64, heads 8, batch 32, vocabulary 64, layers 2; flex on 1 thread of a processor."
+            "At d_model 64, heads 8, batch 32, vocabulary 64, layers 2; flex on 1 thread of a processor."
         );
     }
 

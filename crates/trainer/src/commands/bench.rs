@@ -126,7 +126,7 @@ fn short_commit(commit: &str) -> &str {
 fn busy(share_waiting: Option<f64>) -> Option<String> {
     let share = share_waiting.filter(|share| *share > 0.02)?;
     Some(format!(
-        "note: {:.0} % of the time its threads waited for a core that something else had: the times are too long",
+        "note: {:.0} % of the time it waited for a core that something else had: the times are too long",
         share * 100.0
     ))
 }

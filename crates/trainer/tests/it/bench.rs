@@ -1,7 +1,9 @@
 //! `trainer bench` as its users meet it. What it measures differs from call to call; that it adds up does not.
 
 use std::fs;
+use std::process::Command;
 
+use insta::assert_snapshot;
 use serde_json::Value;
 use trainer::bench::Measurement;
 
@@ -122,6 +124,53 @@ fn growth_leaves_out_what_does_not_fit() {
     assert!(ran.stdout.contains("100000  not measured: it needs about"), "{}", ran.stdout);
     let csv = fs::read_to_string(place.path().join("out/growth.csv")).unwrap();
     assert_eq!(csv.lines().last().unwrap().matches(',').count(), csv.lines().next().unwrap().matches(',').count() + 1);
+}
+
+/// `scripts/bench_peers.sh` is a script, and its table has medians of what both programs print, or says that one failed.
+#[test]
+#[cfg(unix)]
+fn peers_are_set_side_by_side() {
+    let scripts = configs().parent().unwrap().join("scripts");
+    let checked = Command::new("bash").arg("-n").arg(scripts.join("bench_peers.sh")).output().unwrap();
+    assert!(checked.status.success(), "{checked:?}");
+
+    let place = Workplace::new();
+    let ours = place.run(&format!("bench {TINY} --steps 4 --json")).expect(0).stdout;
+    let ours = |milliseconds: f64| {
+        let mut figure: Value = serde_json::from_str(&ours).unwrap();
+        for (key, value) in [("device", "a processor".into()), ("cores", 2.into()), ("commit", Value::Null)] {
+            figure[key] = value;
+        }
+        (figure["vector_extensions"], figure["share_waiting"]) = (serde_json::json!(["avx"]), 0.25.into());
+        (figure["program"], figure["ms_per_step"]) = ("headcount 0".into(), milliseconds.into());
+        figure
+    };
+    let peer = |mode: &str, heads: u64, milliseconds: f64| {
+        serde_json::json!({
+            "program": "torch 2", "d_model": 8, "layers": 1, "heads": heads, "batch": 3, "seq": 5, "vocab": 7, "steps": 4,
+            "threads": 1, "mode": mode, "ms_per_step": milliseconds, "tokens_per_s": 1,
+        })
+    };
+    let figures =
+        [ours(3.0), peer("sdpa", 2, 4.0), peer("compile", 2, 2.0), ours(9.0), peer("sdpa", 2, 5.0), ours(4.0)];
+    let figures = figures.into_iter().chain([peer("sdpa", 4, 1.0)]);
+    place.file("figures.jsonl", figures.map(|figure| format!("{figure}\n")).collect::<String>());
+    let mut table = Command::new("python3");
+    table.arg(scripts.join("bench_table.py")).arg("figures.jsonl");
+    let Ok(ran) = table.current_dir(place.path()).output() else {
+        eprintln!("skipped: there is no python3");
+        return;
+    };
+    assert_snapshot!(Ran::of(ran).expect(0).stdout, @r"
+    | d_model | layers | heads | batch | length | vocabulary | threads | Headcount | PyTorch sdpa | PyTorch compile | ratio |
+    |---|---|---|---|---|---|---|---|---|---|---|
+    | 8 | 1 | 2 | 3 | 5 | 7 | 1 | 4.0 (3.0 to 9.0) | 4.5 (4.0 to 5.0) | 2.0 (2.0 to 2.0) | 2.00 |
+    | 8 | 1 | 4 | 3 | 5 | 7 | 1 | failed | 1.0 (1.0 to 1.0) | failed |  |
+
+    Milliseconds of a training step: median of the repetitions (smallest to largest). Ratio: Headcount over the faster PyTorch.
+    headcount 0 on flex, torch 2; a processor, 2 cores, avx.
+    Note: up to 25% of the time Headcount waited for a core: something else ran.
+    ");
 }
 
 #[test]

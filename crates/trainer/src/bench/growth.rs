@@ -3,6 +3,7 @@
 //! Each point is measured by a process of its own, so that its peak memory is its own.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::process::Command;
 use std::str::FromStr;
 
@@ -295,15 +296,12 @@ pub fn measure(
     let mut done: BTreeMap<Sizes, (Option<Measurement>, Option<String>)> = BTreeMap::new();
     for (axis, value) in points(sweeps) {
         let sizes = axis.at(base, value);
-        if !done.contains_key(&sizes) {
-            tell(axis, value);
-            let result = point(sizes, settings).map_err(|error| GrowthError::Start { axis, value, error })?;
-            let result = match result {
-                Ok(measured) => (Some(measured), None),
-                Err(missing) => (None, Some(missing)),
-            };
-            done.insert(sizes, result);
-        }
+        let Entry::Vacant(entry) = done.entry(sizes) else { continue };
+        tell(axis, value);
+        entry.insert(match point(sizes, settings).map_err(|error| GrowthError::Start { axis, value, error })? {
+            Ok(measured) => (Some(measured), None),
+            Err(missing) => (None, Some(missing)),
+        });
     }
     let swept = |sweep: &Sweep| {
         let point = |value: &usize| {

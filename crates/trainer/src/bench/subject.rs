@@ -33,10 +33,19 @@ pub struct Subject {
 
 /// Where batches come from.
 enum Supply {
-    /// A task's training samples in the order of a run; the first of its validation set in evaluation.
-    Task { generator: Generator, order: TrainingOrder, validation: Generator, evaluated: u64 },
+    /// A config's task.
+    Task(Box<TaskSupply>),
     /// Uniform random tokens, each its own target.
     Uniform(SplitMix),
+}
+
+/// A task's training samples in the order of a run, and the first of its validation set.
+struct TaskSupply {
+    train: Generator,
+    order: TrainingOrder,
+    validation: Generator,
+    /// Samples of an evaluation batch.
+    evaluated: u64,
 }
 
 /// The sizes of a plain decoder and its batch.
@@ -67,8 +76,8 @@ impl Subject {
     pub fn of_config(config: &Config) -> Self {
         let (arm, sets) = (Arm::new(config), &config.task.sets);
         let generator = |split: Split, seed| Generator::new(&config.task.task, split, split.data_seed(seed));
-        let supply = Supply::Task {
-            generator: generator(Split::Train, config.seed),
+        let supply = TaskSupply {
+            train: generator(Split::Train, config.seed),
             order: TrainingOrder::new(sets, config.seed),
             validation: generator(Split::Validation, 0),
             evaluated: sets.validation_examples.min(config.train.eval_batch as u64),
@@ -84,7 +93,7 @@ impl Subject {
             flops_per_step: cost::total(&arm.flops_per_step()),
             parameters: cost::total(&arm.parameters()),
             steps_per_pass: arm.steps_per_pass(),
-            supply,
+            supply: Supply::Task(Box::new(supply)),
         }
     }
 
@@ -128,8 +137,8 @@ impl Subject {
     pub fn batches(&mut self, step: u64) -> Vec<Batch> {
         let (micros, size) = (self.train.accumulate as u64, self.train.batch_size as u64);
         match &mut self.supply {
-            Supply::Task { generator, order, .. } => {
-                (0..micros).map(|micro| generator.batch(&order.indices(step, micro, micros, size))).collect()
+            Supply::Task(task) => {
+                (0..micros).map(|micro| task.train.batch(&task.order.indices(step, micro, micros, size))).collect()
             }
             Supply::Uniform(random) => vec![random.batch(self.train.batch_size, self.dims)],
         }
@@ -138,7 +147,7 @@ impl Subject {
     /// A batch to evaluate the model on.
     pub fn evaluation(&mut self) -> Batch {
         match &mut self.supply {
-            Supply::Task { validation, evaluated, .. } => validation.batch(&(0..*evaluated).collect::<Vec<_>>()),
+            Supply::Task(task) => task.validation.batch(&(0..task.evaluated).collect::<Vec<_>>()),
             Supply::Uniform(random) => random.batch(self.train.eval_batch, self.dims),
         }
     }

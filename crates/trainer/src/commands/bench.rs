@@ -86,10 +86,10 @@ fn text(measured: &Measurement) -> String {
         String::new(),
         format!("tokens      {:>9} a second", thousands(measured.tokens_per_s.round() as u64)),
         format!(
-            "arithmetic  {:>9} GFLOP/s  {} GFLOP a step, {:.0} % of the fastest matrix product: {} GFLOP/s at {size} x {size}",
+            "arithmetic  {:>9} GFLOP/s  {} GFLOP a step, {} % of the fastest matrix product: {} GFLOP/s at {size} x {size}",
             short(measured.gflops),
             short(measured.flops_per_step as f64 / 1e9),
-            measured.share_of_peak * 100.0,
+            short(measured.share_of_peak * 100.0),
             short(measured.matmul_gflops),
             size = measured.matmul_size
         ),

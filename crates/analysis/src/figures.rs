@@ -7,6 +7,7 @@ mod canvas;
 pub(crate) mod colours;
 mod curves;
 mod differences;
+mod growth;
 mod rates;
 mod repetitions;
 mod sweep;
@@ -14,6 +15,7 @@ mod sweep;
 use std::sync::{Arc, LazyLock};
 
 pub(crate) use canvas::escaped;
+pub use growth::{Growth, GrowthPoint, growth};
 use resvg::{tiny_skia, usvg};
 
 use crate::results::Results;

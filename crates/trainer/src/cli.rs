@@ -1,9 +1,13 @@
 //! The command line: what can be asked, and nothing of how it is done.
 
+mod bench;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use runs::Backend;
+
+pub use bench::{BenchArguments, SizeArguments};
 
 /// How many attention heads does a task need? Train matched arms and see.
 #[derive(Debug, Parser)]
@@ -45,6 +49,8 @@ pub enum Command {
     Doctor(DoctorArguments),
     /// Show what a run's model says to a prompt or a sample, or how fast it decodes.
     Generate(GenerateArguments),
+    /// Measure a training step: time by part, share of the machine's matmul peak, memory.
+    Bench(BenchArguments),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.

@@ -25,11 +25,18 @@ impl FixedSet {
         let mut tally = Tally::default();
         for first in (0..self.examples).step_by(self.batch as usize) {
             let indices: Vec<u64> = (first..(first + self.batch).min(self.examples)).collect();
-            if let Some(batch) = DeviceBatch::new(&self.generator.batch(&indices), device) {
-                let logits = model.forward(batch.tokens.clone(), batch.call())?.logits;
-                tally.add(Tally::of(losses(logits.clone(), &batch), logits, &batch.host_targets));
-            }
+            tally.add(score(model, &self.generator.batch(&indices), device)?);
         }
         Ok(tally)
     }
+}
+
+/// Loss and accuracy of `model`, which must be in evaluation mode, on one batch; nothing where no position is scored.
+///
+/// # Errors
+/// A batch that the model can't take.
+pub fn score(model: &Decoder, batch: &data::Batch, device: &Device) -> Result<Tally, CallError> {
+    let Some(batch) = DeviceBatch::new(batch, device) else { return Ok(Tally::default()) };
+    let logits = model.forward(batch.tokens.clone(), batch.call())?.logits;
+    Ok(Tally::of(losses(logits.clone(), &batch), logits, &batch.host_targets))
 }

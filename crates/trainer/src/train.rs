@@ -23,6 +23,7 @@ use crate::batch::{DeviceBatch, Tally, losses};
 use crate::evaluate::FixedSet;
 use crate::observer::{Observer, Plan, Stepped};
 use crate::optimiser::{AdamW, FlatGradient};
+use crate::parts::Part;
 use crate::schedule::learning_rate;
 
 /// Why a run could not go on. A run that diverges is not an error: it ends with [`Status::Diverged`].
@@ -222,22 +223,41 @@ pub fn accumulate(
     step: u64,
     device: &Device,
 ) -> Result<(Tally, Option<FlatGradient>), CallError> {
+    accumulate_watched(model, batches, seed, step, device, &mut |_| ())
+}
+
+/// [`accumulate`], telling `watch` of each part that is over.
+///
+/// # Errors
+/// As [`accumulate`].
+pub fn accumulate_watched(
+    model: &Decoder,
+    batches: &[data::Batch],
+    seed: u64,
+    step: u64,
+    device: &Device,
+    watch: &mut dyn FnMut(Part),
+) -> Result<(Tally, Option<FlatGradient>), CallError> {
     let scored: usize = batches.iter().map(data::Batch::scored).sum();
     let mut sum: Option<FlatGradient> = None;
     let mut tally = Tally::default();
     for (micro_batch, batch) in (0..).zip(batches) {
         let Some(batch) = DeviceBatch::new(batch, device) else { continue };
+        watch(Part::Data);
         let dropout = Dropout { seed, step, micro_batch };
         let call = Call { dropout: Some(&dropout), ..batch.call() };
         let logits = model.forward(batch.tokens.clone(), call)?.logits;
         let losses = losses(logits.clone(), &batch);
+        watch(Part::Forward);
         let mut gradients = (losses.clone().sum() / scored as f64).backward();
         let gradient = FlatGradient::take(model, &mut gradients);
         sum = Some(match sum {
             Some(sum) => sum.plus(gradient),
             None => gradient,
         });
+        watch(Part::Backward);
         tally.add(Tally::of(losses.inner(), logits.inner(), &batch.host_targets));
+        watch(Part::Reading);
     }
     Ok((tally, sum))
 }

@@ -14,6 +14,7 @@ use super::train::headline;
 use super::{Failure, Success, print};
 use crate::arm::Arm;
 use crate::evaluate::FixedSet;
+use crate::machine;
 use crate::observer::Observer;
 use crate::progress::duration;
 use crate::train::train;
@@ -49,7 +50,7 @@ pub fn run(config: &Config, directory: &RunDirectory, device: &Device, threads: 
         step_seconds * 1e3,
         duration(Some(Duration::from_secs_f64(seconds))),
     ));
-    match peak_memory() {
+    match machine::peak_memory() {
         Some(bytes) => print(format!("Memory, measured here: {} MiB", bytes >> 20)),
         None => print("Memory: this system doesn't tell"),
     }
@@ -87,11 +88,4 @@ fn parts(title: &str, parts: &cost::Parts) -> String {
     let rows = parts.iter().copied().filter(|(_, number)| *number > 0).chain([("total", cost::total(parts))]);
     let rows: Vec<String> = rows.map(|(part, number)| format!("  {part:22} {:>16}", thousands(number))).collect();
     format!("{title}\n{}\n", rows.join("\n"))
-}
-
-/// Largest memory that this process has held, in bytes.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? << 10)
 }

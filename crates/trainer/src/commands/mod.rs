@@ -1,5 +1,6 @@
 //! What each command does.
 
+mod bench;
 mod compare;
 mod doctor;
 mod dry_run;
@@ -60,6 +61,7 @@ pub fn main() -> ExitCode {
         Some(Command::Export(arguments)) => export::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Doctor(arguments)) => doctor::run(&arguments),
+        Some(Command::Bench(arguments)) => bench::run(&arguments),
         Some(Command::Completions { shell }) => {
             let mut script = vec![]; // clap_complete panics where its reader has gone away
             clap_complete::generate(shell, &mut Cli::command(), "trainer", &mut script);

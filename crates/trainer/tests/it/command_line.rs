@@ -26,6 +26,7 @@ fn help() {
     let place = Workplace::new();
     assert_snapshot!("help", place.run("--help").expect(0).stdout);
     assert_snapshot!("help_train", place.run("train --help").expect(0).stdout);
+    assert_snapshot!("help_bench", place.run("bench --help").expect(0).stdout);
     assert_snapshot!("help_generate", place.run("generate --help").expect(0).stdout);
     // Without any argument the same help, but it is a mistake.
     assert_eq!(place.run("").expect(2).stderr, place.run("-h").expect(0).stdout);

@@ -2,6 +2,7 @@
 
 mod arms;
 mod backends;
+mod bench;
 mod bytes;
 mod command_line;
 mod compare;

@@ -68,6 +68,16 @@ impl Effort {
 /// # Errors
 /// See [`BenchError`].
 pub fn measure(
+    subject: Subject,
+    backend: Backend,
+    device: &Device,
+    threads: usize,
+    effort: Effort,
+) -> Result<Measurement, BenchError> {
+    kernels::in_pool(|| measured(subject, backend, device, threads, effort))
+}
+
+fn measured(
     mut subject: Subject,
     backend: Backend,
     device: &Device,

@@ -198,12 +198,13 @@ impl Tiles<'_> {
 
 /// A vector of a number for each lane.
 #[inline(always)]
-fn lanes<S: Simd, const W: usize>(simd: S, of_lane: impl Fn(usize) -> f32) -> S::f32s {
+fn lanes<S: Simd, const W: usize>(_: S, of_lane: impl Fn(usize) -> f32) -> S::f32s {
     let mut numbers = [0.0; W];
     for (lane, number) in numbers.iter_mut().enumerate() {
         *number = of_lane(lane);
     }
-    simd.partial_load_f32s(&numbers)
+    // Not a partial load, which is a call even where nothing is partial.
+    S::as_simd_f32s(&numbers).0[0]
 }
 
 /// The lanes for which `is_so`.

@@ -35,7 +35,7 @@ pub struct Measurement {
     pub vector_extensions: Vec<String>,
     /// CPU threads that it was given.
     pub threads: usize,
-    /// Share of the steps' time that the program's first thread was ready and waited for a core: above 0 where other
+    /// Share of the steps' time that the thread that runs them was ready and waited for a core: above 0 where other
     /// programs run. What its other threads waited isn't counted, since idle ones look for work. `None` where the system
     /// doesn't tell.
     pub share_waiting: Option<f64>,

@@ -122,37 +122,44 @@ impl Group<'_> {
                 let mut together = zero;
                 for first_key in (0..end).step_by(W) {
                     let panel_of = |packed| panel_at::<W>(packed, first_key, k);
-                    let scores = dot::<S, W>(simd, panel_of(&keys), block);
-                    let products = dot::<S, W>(simd, panel_of(&values), gradient);
-                    let is_open = tiles.is_open(first, first_key, W);
-                    for t in 0..W {
-                        let j = first_key + t;
-                        let mut weight = simd.mul_f32s(power(simd, scores[t], largest), reciprocal);
-                        if !is_open {
-                            let allowed = tiles.queries_of_key::<S, W>(simd, first, j);
-                            weight = simd.select_f32s(allowed, weight, zero);
-                        }
-                        let mut product = products[t];
-                        if let Some((plane, scale)) = dropped {
-                            product = simd.mul_f32s(product, kept::<S, W>(simd, first, j, plane, scale, &tiles));
-                        }
-                        together = mul_add(simd, weight, product, together);
-                        weights[j] = weight;
-                        differences[j] = product;
+                    let mut of_tile = dot::<S, W>(simd, panel_of(&keys), block);
+                    let mut products = dot::<S, W>(simd, panel_of(&values), gradient);
+                    for weight in &mut of_tile {
+                        *weight = simd.mul_f32s(power(simd, *weight, largest), reciprocal);
                     }
+                    if !tiles.is_open(first, first_key, W) {
+                        for (t, weight) in of_tile.iter_mut().enumerate() {
+                            let allowed = tiles.queries_of_key::<S, W>(simd, first, first_key + t);
+                            *weight = simd.select_f32s(allowed, *weight, zero);
+                        }
+                    }
+                    if let Some((plane, scale)) = dropped {
+                        for (t, product) in products.iter_mut().enumerate() {
+                            let kept = kept::<S, W>(simd, first, first_key + t, plane, scale, &tiles);
+                            *product = simd.mul_f32s(*product, kept);
+                        }
+                    }
+                    for (&weight, &product) in of_tile.iter().zip(&products) {
+                        together = mul_add(simd, weight, product, together);
+                    }
+                    weights[first_key..first_key + W].copy_from_slice(&of_tile);
+                    differences[first_key..first_key + W].copy_from_slice(&products);
                 }
 
                 // Gradients of the scores, and of the queries.
                 query_sums.fill(zero);
                 for first_key in (0..end).step_by(W) {
+                    let (weights, differences) =
+                        (&mut weights[first_key..first_key + W], &mut differences[first_key..first_key + W]);
                     let mut scores = [zero; W];
                     for t in 0..W {
-                        let j = first_key + t;
-                        scores[t] = simd.mul_f32s(weights[j], simd.sub_f32s(differences[j], together));
-                        differences[j] = scores[t];
-                        if let Some((plane, scale)) = dropped {
-                            let kept = kept::<S, W>(simd, first, j, plane, scale, &tiles);
-                            weights[j] = simd.mul_f32s(weights[j], kept);
+                        scores[t] = simd.mul_f32s(weights[t], simd.sub_f32s(differences[t], together));
+                    }
+                    differences.copy_from_slice(&scores);
+                    if let Some((plane, scale)) = dropped {
+                        for (t, weight) in weights.iter_mut().enumerate() {
+                            *weight =
+                                simd.mul_f32s(*weight, kept::<S, W>(simd, first, first_key + t, plane, scale, &tiles));
                         }
                     }
                     add_weighted(simd, panel_at::<W>(&keys, first_key, k), &scores, &mut query_sums);

@@ -119,7 +119,9 @@ impl Group<'_> {
                     let mut weights = [simd.splat_f32s(0.0); W];
                     for t in 0..W {
                         weights[t] = power(simd, scores[first_key + t], largest);
-                        total = simd.add_f32s(total, weights[t]);
+                    }
+                    for &weight in &weights {
+                        total = simd.add_f32s(total, weight);
                     }
                     if let Some((plane, scale)) = dropped {
                         for (t, weight) in weights.iter_mut().enumerate() {
@@ -137,8 +139,8 @@ impl Group<'_> {
                 let reciprocal = simd.div_f32s(simd.splat_f32s(1.0), total);
                 let reciprocal = simd.select_f32s(is_nothing, simd.splat_f32s(0.0), reciprocal);
                 let (mut factors, mut shifts) = ([0.0f32; W], [0.0f32; W]);
-                simd.partial_store_f32s(&mut factors, reciprocal);
-                simd.partial_store_f32s(&mut shifts, largest);
+                S::as_mut_simd_f32s(&mut factors).0[0] = reciprocal;
+                S::as_mut_simd_f32s(&mut shifts).0[0] = largest;
                 for lane in 0..W.min(lq - first) {
                     moments[2 * (first + lane)] = shifts[lane];
                     moments[2 * (first + lane) + 1] = factors[lane];

@@ -208,6 +208,7 @@ impl RunDirectory {
     /// # Errors
     /// [`RunError::Locked`] where another process (or another part of this one) has it.
     pub fn lock(&self) -> Result<Lock, RunError> {
+        files::refuse_link(&self.path)?;
         OWN.iter().try_for_each(|name| files::refuse_link(&self.path.join(name)))?;
         let path = self.path.join(LOCK);
         let io = || RunError::io("lock", &path);

@@ -215,6 +215,8 @@ pub struct PlannedRun {
 
 /// The experiment's file in its folder.
 pub const FILE: &str = "experiment.toml";
+/// The folder of the runs that choose learning rates, within the experiment's.
+const TUNING: &str = "tuning";
 /// Largest experiment file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -247,7 +249,7 @@ impl Experiment {
     /// # Errors
     /// Where the disk is full or gone.
     pub fn save(&self, folder: &Path) -> Result<(), RunError> {
-        files::refuse_link(&folder.join(FILE))?;
+        [FILE, TUNING].iter().try_for_each(|name| files::refuse_link(&folder.join(name)))?;
         fs::create_dir_all(folder).map_err(RunError::io("create", folder))?;
         files::write_atomically(&folder.join(FILE), self.to_toml().as_bytes())
     }
@@ -294,7 +296,7 @@ impl Experiment {
 
     /// [`Experiment::tuning_runs`] by the experiment's own folder.
     pub fn tuning_runs_in(&self, folder: &Path) -> Vec<PlannedRun> {
-        let folder = folder.join("tuning");
+        let folder = folder.join(TUNING);
         let mut runs = vec![];
         if let Some(tuning) = &self.tuning {
             for (seed, lr) in tuning.seeds.iter().flat_map(|seed| tuning.lr.iter().map(move |lr| (*seed, *lr))) {

@@ -48,8 +48,11 @@ pub(crate) fn remove(path: &Path) -> Result<(), RunError> {
     }
 }
 
-/// Refuses a link where a run writes: it may lead anywhere.
-pub(crate) fn refuse_link(path: &Path) -> Result<(), RunError> {
+/// Refuses a link where something is going to be written: it may lead anywhere.
+///
+/// # Errors
+/// [`RunError::Link`].
+pub fn refuse_link(path: &Path) -> Result<(), RunError> {
     if is_link(path) { Err(RunError::Link { path: path.into() }) } else { Ok(()) }
 }
 

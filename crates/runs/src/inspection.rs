@@ -99,7 +99,7 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 /// Looks at a run directory. With `verify` every checksum is compared: of the config (in the directory's name), the manifest,
 /// each checkpoint and snapshot, and the metrics. A run that is being written to is only listed.
 pub fn inspect(run: &RunDirectory, verify: bool) -> Inspection {
-    let config = Config::load(&run.config_path(), &[]);
+    let config = load_config(run);
     let steps = config.as_ref().ok().map(|config| config.train.steps);
     let bytes = bytes_in(run.path(), 0);
     let mut inspection =
@@ -111,10 +111,7 @@ pub fn inspect(run: &RunDirectory, verify: bool) -> Inspection {
         return Inspection { step: last.max(checkpoint.unwrap_or(0)), ..inspection };
     }
     let problems = &mut inspection.problems;
-    if let Err(error) = &config {
-        let what = error.diagnostics().first().map(|diagnostic| diagnostic.problem.to_string());
-        problems.push(format!("{}: {}", run.config_path().display(), what.unwrap_or_default()));
-    }
+    problems.extend(config.err());
     (inspection.state, inspection.step) = match run.state() {
         Ok(State::Finished(summary)) => match summary.status {
             Status::Finished => (Condition::Done, summary.steps),
@@ -136,6 +133,19 @@ pub fn inspect(run: &RunDirectory, verify: bool) -> Inspection {
         inspection.state = Condition::Damaged;
     }
     inspection
+}
+
+/// The config, or what is wrong with it.
+fn load_config(run: &RunDirectory) -> Result<Config, String> {
+    let path = run.config_path();
+    // A config's reader takes pipes, which may never end.
+    if let Err(error @ RunError::NoFile { .. }) = files::open(&path) {
+        return Err(error.to_string());
+    }
+    Config::load(&path, &[]).map_err(|error| {
+        let problem = error.diagnostics().first().map(|diagnostic| diagnostic.problem.to_string());
+        format!("{}: {}", path.display(), problem.unwrap_or_default())
+    })
 }
 
 /// The directory's name ends in the hash of `config.toml` as it was written.

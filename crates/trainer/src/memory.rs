@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_can_never_fit_is_refused_with_the_numbers() {
-        let huge = config("seq_len = 512\n[model]\nlayers = 1000\n[train]\nbatch_size = 4096\n");
+        let huge = config("seq_len = 512\n[model]\nlayers = 1000\n[train]\nbatch_size = 128\neval_batch = 128\n");
         let error = fits(&huge, 64 << 30).unwrap_err();
         assert!(error.needed > 1 << 40, "terabytes: {error:?}");
         let text = error.to_string();

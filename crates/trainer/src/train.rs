@@ -209,6 +209,9 @@ pub fn train(
         false => (Status::Finished, Some(score_of(&test.score(&model.valid(), device)?))),
     };
     log.sync()?;
+    if !diverged {
+        saver.tidy(step, best)?; // a kill may have come before that of the last checkpoint
+    }
     let validation = score.filter(|_| !diverged);
     let (tokens, metrics) = (arm.tokens_after(step), Some(directory.metrics_hash()?));
     let summary = Summary { status, steps: step, tokens, validation, test, best, metrics };
@@ -256,8 +259,7 @@ struct Saver<'a> {
 }
 
 impl Saver<'_> {
-    /// A complete checkpoint of `step`, after everything that led to it is on disk. Kept are it, the best, and the last that
-    /// belong to the run however it comes about; where an interruption left one, it goes with the next.
+    /// A complete checkpoint of `step`, after everything that led to it is on disk; then [`Saver::tidy`].
     fn save(
         &self,
         log: &mut Logs,
@@ -270,13 +272,20 @@ impl Saver<'_> {
         log.sync()?;
         let (model, optimiser) = (tensors::to_host(model), optimiser.to_host());
         let (metrics, origin) = (Some(self.directory.metrics_hash()?), Some(self.origin.clone()));
+        let checkpoint = Checkpoint { step, validation, best, metrics, origin, model, optimiser };
+        self.directory.checkpoints().save(&checkpoint)?;
+        Ok(self.tidy(step, best)?)
+    }
+
+    /// Keeps the checkpoint of `step`, the best one, and the last that belong to the run however it comes about; where an
+    /// interruption left one, it goes with the next.
+    fn tidy(&self, step: u64, best: Option<Best>) -> Result<(), RunError> {
         let checkpoints = self.directory.checkpoints();
-        checkpoints.save(&Checkpoint { step, validation, best, metrics, origin, model, optimiser })?;
         let planned = |then: &u64| *then <= step && self.settings.is_checkpoint(*then);
         let last =
             checkpoints.steps()?.into_iter().rev().filter(planned).take(self.settings.keep_checkpoints() as usize);
         let kept: Vec<u64> = last.chain(best.map(|best| best.step)).chain([step]).collect();
-        Ok(checkpoints.keep_only(&kept)?)
+        checkpoints.keep_only(&kept)
     }
 }
 

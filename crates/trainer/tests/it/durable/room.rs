@@ -39,7 +39,7 @@ fn limits_of_memory_end_cleanly() {
     let (mut refused, mut ended, mut done) = (0, 0, 0);
     let sizes = times(3, 20);
     for size in 0..sizes {
-        let kibibytes = (150 + 1000 * size / sizes) << 10;
+        let kibibytes = (120 + 600 * size / sizes) << 10;
         let out = format!("limited{size}");
         let script = format!("ulimit -v {kibibytes}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
@@ -67,5 +67,5 @@ fn limits_of_memory_end_cleanly() {
         assert_same_files(&whole, &place.only_run(&out));
     }
     println!("of {sizes} limits {refused} were refused, {ended} ended for want of memory, {done} were enough");
-    assert!(refused > 0);
+    assert!(ended > 0);
 }

@@ -14,6 +14,31 @@ enum Moment {
     WithinACheckpoint(u64),
 }
 
+/// How long a run takes: the shortest that was seen, for others keep the machine busy now and then.
+struct Length {
+    began: Instant,
+    shortest: Duration,
+}
+
+impl Length {
+    fn new() -> Self {
+        Self { began: Instant::now(), shortest: Duration::MAX }
+    }
+
+    fn began(&mut self) {
+        self.began = Instant::now();
+    }
+
+    fn ended(&mut self) {
+        self.shortest = self.shortest.min(self.began.elapsed());
+    }
+
+    /// In milliseconds.
+    fn most(&self) -> usize {
+        self.shortest.as_millis().clamp(1, 60_000) as usize
+    }
+}
+
 /// Waits for the moment; false where the run was done before.
 fn wait_for(moment: Moment, child: &mut Child, place: &Workplace, out: &str) -> bool {
     let (Moment::After(milliseconds) | Moment::WithinACheckpoint(milliseconds)) = moment;
@@ -39,10 +64,14 @@ fn wait_for(moment: Moment, child: &mut Child, place: &Workplace, out: &str) -> 
 /// Kills runs at random moments, and within checkpoints, and lets each of them end.
 fn killed_runs_end_alike(backend: &str, kills: usize, within: usize) {
     let place = tiny();
-    let arguments = format!("--config tiny.toml --quiet --threads 1 --backend {backend}");
-    let started = Instant::now();
+    // As wide as it takes for a checkpoint to be written in a time in which it can be killed.
+    let arguments = format!(
+        "--config tiny.toml --quiet --threads 1 --backend {backend} --set model.d_model=128 --set train.steps={}",
+        times(100, 300)
+    );
+    let mut length = Length::new();
     place.run(&format!("{arguments} --out whole")).expect(0);
-    let length = started.elapsed().as_millis() as usize;
+    length.ended();
     let whole = place.only_run("whole");
     let mut random = Random::new();
     let (mut killed, mut killed_within, mut rounds) = (0, 0, 0);
@@ -51,7 +80,8 @@ fn killed_runs_end_alike(backend: &str, kills: usize, within: usize) {
         rounds += 1;
         assert!(rounds < 20 * (kills + within), "{killed} kills, {killed_within} within a checkpoint");
         for attempt in 0.. {
-            let milliseconds = random.below(length) as u64;
+            let milliseconds = random.below(length.most()) as u64;
+            length.began();
             let moment = match killed_within < within {
                 true => Moment::WithinACheckpoint(milliseconds / 2),
                 false => Moment::After(milliseconds),
@@ -60,6 +90,7 @@ fn killed_runs_end_alike(backend: &str, kills: usize, within: usize) {
             // Five times a run; then it may end.
             if attempt == 5 || !wait_for(moment, &mut child, &place, &out) {
                 finish(child).expect(0);
+                length.ended();
                 break;
             }
             child.kill().unwrap();
@@ -93,19 +124,25 @@ fn killed_at_any_moment_on_ndarray() {
 fn stopped_at_any_moment() {
     let place = tiny();
     let arguments = "--config tiny.toml --quiet --threads 1";
-    let started = Instant::now();
+    let mut length = Length::new();
     place.run(&format!("{arguments} --out whole")).expect(0);
-    let length = started.elapsed().as_millis() as usize;
+    length.ended();
     let whole = place.only_run("whole");
     let mut random = Random::new();
     let (mut saved, mut ends) = (0, 0);
-    for round in 0..times(1, 12) {
+    for round in 0.. {
+        if saved >= times(1, 25) {
+            break;
+        }
+        assert!(round < 100, "{ends} signals, {saved} saved");
         let out = format!("stopped{round}");
         for attempt in 0.. {
             let mut child = place.start(&format!("{arguments} --out {out}"));
-            let moment = Moment::After(random.below(length) as u64);
+            let moment = Moment::After(random.below(length.most()) as u64);
+            length.began();
             if attempt == 4 || !wait_for(moment, &mut child, &place, &out) {
                 finish(child).expect(0);
+                length.ended();
                 break;
             }
             signal(&child, ["INT", "TERM"][(round + attempt) % 2]);

@@ -55,6 +55,10 @@ impl<T: Line> Log<T> {
     pub fn open_until(path: &Path, step: u64) -> Result<Self, RunError> {
         let io = || RunError::io("write", path);
         files::refuse_link(path)?;
+        match files::open(path) {
+            Err(error) if !files::is_absent(&error) => return Err(error),
+            _ => {}
+        }
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = options.map_err(io())?;
         let mut last: Option<(u64, Vec<&'static str>)> = None;

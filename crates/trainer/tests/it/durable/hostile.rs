@@ -108,6 +108,17 @@ fn pipes_and_devices_are_not_read() {
         fs::remove_file(&path).unwrap();
         fs::write(&path, kept).unwrap();
     }
+    // Nor where a run that was stopped goes on.
+    let config = runs::Config::parse(TINY, "tiny.toml").unwrap();
+    let (run, _) = train_until(&config, &place.path().join("stopped"), 7);
+    trainer::manifest::manifest(&config, &burn::tensor::Device::flex(), 1)
+        .unwrap()
+        .write(&run.manifest_path())
+        .unwrap();
+    fs::remove_file(run.timing_path()).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(run.timing_path()).status().unwrap().success());
+    let ran = place.run("--config tiny.toml --quiet --out stopped").expect(1);
+    assert!(ran.stderr.contains("not a regular file") && ran.stderr.contains("timing.jsonl"), "{ran:?}");
 }
 
 /// Whatever an experiment's author writes is text in its page.

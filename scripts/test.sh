@@ -3,7 +3,8 @@
 #
 # wgpu runs on any Vulkan driver; Mesa's software one will do (Debian, Ubuntu: apt-get install mesa-vulkan-drivers).
 # HEADCOUNT_SKIP_WGPU=1 leaves out the tests that need it. The tests of report.html need Chromium and are skipped without it,
-# unless HEADCOUNT_REQUIRE_BROWSER is set.
+# unless HEADCOUNT_REQUIRE_BROWSER is set. HEADCOUNT_LONG=1 runs those of kills, damage, full disks and files made by chance at full
+# length.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -28,7 +28,7 @@ pub mod similarity;
 mod step;
 mod table;
 
-use std::{io, path::PathBuf};
+use std::path::PathBuf;
 
 use model::{CallError, ModelError, tensors::LoadError};
 use runs::{ConfigError, RunError};
@@ -57,9 +57,6 @@ pub enum HeadError {
     /// Snapshots and checkpoints are gone.
     #[error("{} holds no weights of step {step}: neither a snapshot nor a checkpoint", .path.display())]
     NoWeights { path: PathBuf, step: u64 },
-    /// A file that can't be read.
-    #[error("can't read {}: {source}", .path.display())]
-    Read { path: PathBuf, source: io::Error },
     /// A file of the run that is damaged.
     #[error(transparent)]
     Run(#[from] RunError),

@@ -265,6 +265,7 @@ impl Report {
     /// # Errors
     /// Where the disk is full or gone.
     pub fn write(&self, folder: &Path, heads: Option<&ExperimentHeads>) -> Result<Vec<PathBuf>, ResultsError> {
+        runs::files::refuse_link(&folder.join("figures"))?;
         let mut written = vec![];
         let mut put = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
@@ -307,13 +308,14 @@ fn json(value: &impl Serialize) -> String {
     text
 }
 
-/// Replaces a file: whoever reads it sees the old or the new content.
+/// Replaces a file: whoever reads it sees the old or the new content. A link is replaced, not followed.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
-    let io = |source| ResultsError::Io { action: "write", path: path.into(), source };
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(io)?;
+        fs::create_dir_all(parent).map_err(|source| ResultsError::Io {
+            action: "create",
+            path: parent.into(),
+            source,
+        })?;
     }
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".tmp");
-    fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path)).map_err(io)
+    Ok(runs::files::write_atomically(path, bytes)?)
 }

@@ -113,8 +113,8 @@ fn threads_and_seconds_do_not_reach_the_results() {
     let before = report(&made);
     for run in made.experiment.runs_in(&made.folder) {
         let path = run.directory.manifest_path();
-        let text = fs::read_to_string(&path).unwrap().replace("\"threads\": 1", "\"threads\": 2");
-        fs::write(path, text).unwrap();
+        let manifest = runs::Manifest::read(&path).unwrap();
+        runs::Manifest { threads: 2, ..manifest }.write(&path).unwrap();
         fs::write(run.directory.timing_path(), "{\"step\":800,\"seconds\":1.0,\"tokens_per_second\":2.0}\n").unwrap();
     }
     let after = report(&made);

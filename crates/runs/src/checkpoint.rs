@@ -1,7 +1,8 @@
 //! `checkpoints/step-N/`: where a run can go on from. A checkpoint is complete or absent.
 //!
 //! It is written to a temporary folder beside its place, synced, and renamed. Reading compares every file with its
-//! BLAKE3 hash in `checkpoint.json`; where the newest checkpoint is damaged, the one before it is used.
+//! BLAKE3 hash in `checkpoint.json`, which is written last and ends with its own; where the newest checkpoint is damaged,
+//! the one before it is used.
 
 use std::{
     collections::BTreeMap,
@@ -23,6 +24,8 @@ const MODEL: &str = "model.safetensors";
 const OPTIMISER: &str = "optimiser.safetensors";
 const INDEX: &str = "checkpoint.json";
 const FILES: [&str; 3] = [INDEX, MODEL, OPTIMISER];
+/// Largest `checkpoint.json`, in bytes.
+const MOST_INDEX: u64 = 1 << 20;
 
 /// Everything a run needs to go on: the rest follows from the config and the step.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,10 +38,22 @@ pub struct Checkpoint {
     pub best: Option<Best>,
     /// BLAKE3 of `metrics.jsonl` as it was then, 64 hex digits: a run goes on only where nothing of it is lost.
     pub metrics: Option<String>,
+    /// The run that it belongs to; checkpoints of early versions don't say.
+    pub origin: Option<Origin>,
     /// Weights by parameter path.
     pub model: Tensors,
     /// The optimiser's state by parameter path and name.
     pub optimiser: Tensors,
+}
+
+/// What a run computes, so that no other run goes on from its checkpoints. BLAKE3, 64 hex digits each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// [`crate::Config::fingerprint`].
+    pub config: String,
+    /// [`data::fingerprint()`].
+    pub data: String,
 }
 
 /// The content of `checkpoint.json`.
@@ -50,6 +65,8 @@ struct Index {
     best: Option<Best>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     metrics: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
     files: BTreeMap<String, Stamp>,
 }
 
@@ -107,9 +124,14 @@ impl Checkpoints {
     /// Writes a checkpoint, replacing one of the same step.
     ///
     /// # Errors
-    /// Where the disk is full or gone, or a tensor's shape doesn't fit its values.
+    /// Where the disk is full or gone, or a tensor's shape doesn't fit its values. Then everything is as before, and nothing
+    /// half-written takes space.
     pub fn save(&self, checkpoint: &Checkpoint) -> Result<(), RunError> {
-        self.save_while(checkpoint, |_| true)
+        let saved = self.save_while(checkpoint, |_| true);
+        if saved.is_err() {
+            drop(remove_folder(&self.temporary(checkpoint.step)));
+        }
+        saved
     }
 
     /// Writes a checkpoint as long as `go_on` agrees; tests stop it between any two changes to the disk.
@@ -119,7 +141,11 @@ impl Checkpoints {
         if self.load(checkpoint.step).is_ok_and(|present| present == *checkpoint) {
             return Ok(());
         }
-        fs::create_dir_all(&self.folder).map_err(RunError::io("create", &self.folder))?;
+        files::refuse_link(&self.folder)?;
+        if !self.folder.is_dir() {
+            fs::create_dir_all(&self.folder).map_err(RunError::io("create", &self.folder))?;
+            files::sync_folder(self.folder.parent())?;
+        }
         remove_folder(&temporary)?;
         if !go_on(&temporary) {
             return Ok(());
@@ -135,12 +161,13 @@ impl Checkpoints {
             files::write_synced(&path, &bytes)?;
             stamps.insert(name.to_string(), Stamp::of(&bytes));
         }
-        let Checkpoint { step, validation, best, ref metrics, .. } = *checkpoint;
+        let Checkpoint { step, validation, best, .. } = *checkpoint;
+        let (metrics, origin) = (checkpoint.metrics.clone(), checkpoint.origin.clone());
         let path = temporary.join(INDEX);
         if !go_on(&path) {
             return Ok(());
         }
-        files::write_json(&path, &Index { step, validation, best, metrics: metrics.clone(), files: stamps })?;
+        files::write_sealed(&path, &Index { step, validation, best, metrics, origin, files: stamps })?;
         if !go_on(&place) {
             return Ok(());
         }
@@ -159,7 +186,8 @@ impl Checkpoints {
     /// Where it is absent, incomplete or damaged.
     pub fn load(&self, step: u64) -> Result<Checkpoint, RunError> {
         let folder = self.path(step);
-        let Index { step: found, validation, best, metrics, files: stamps } = files::read_json(&folder.join(INDEX))?;
+        let index: Index = files::read_sealed(&folder.join(INDEX), MOST_INDEX)?;
+        let Index { step: found, validation, best, metrics, origin, files: stamps } = index;
         if found != step {
             return Err(RunError::OtherStep { path: folder, expected: step, found });
         }
@@ -180,7 +208,7 @@ impl Checkpoints {
             }
             tensors::from_bytes(&content, &path)
         };
-        Ok(Checkpoint { step, validation, best, metrics, model: load(MODEL)?, optimiser: load(OPTIMISER)? })
+        Ok(Checkpoint { step, validation, best, metrics, origin, model: load(MODEL)?, optimiser: load(OPTIMISER)? })
     }
 
     /// The newest complete checkpoint; `None` where there is none at all.
@@ -239,7 +267,7 @@ impl Checkpoints {
     /// A checkpoint loses its name before its files, so that half of one is never found under that name.
     fn remove(&self, step: u64) -> Result<(), RunError> {
         let (place, removed) = (self.path(step), self.folder.join(format!(".step-{step}.old{}", files::TEMPORARY)));
-        if !place.exists() {
+        if fs::symlink_metadata(&place).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Ok(());
         }
         remove_folder(&removed)?;
@@ -287,14 +315,14 @@ fn temporary_step_of(name: &str) -> Option<u64> {
     step_of(name.strip_suffix(".new").or_else(|| name.strip_suffix(".old"))?)
 }
 
-/// Removes the files that a checkpoint has, then the folder. A foreign file in it stays, and so does the folder.
+/// Removes the files that a checkpoint has, then the folder. A foreign file in it stays, and so does the folder; of a link
+/// only itself is removed, whatever it leads to.
 fn remove_folder(folder: &Path) -> Result<(), RunError> {
+    if files::is_link(folder) {
+        return files::remove(folder);
+    }
     for name in FILES.map(String::from).into_iter().chain([format!("{INDEX}{}", files::TEMPORARY)]) {
-        let path = folder.join(name);
-        match fs::remove_file(&path).map_err(RunError::io("remove", &path)) {
-            Err(error) if !files::is_absent(&error) => return Err(error),
-            _ => {}
-        }
+        files::remove(&folder.join(name))?;
     }
     match fs::remove_dir(folder).map_err(RunError::io("remove", folder)) {
         Err(error) if !files::is_absent(&error) => Err(error),

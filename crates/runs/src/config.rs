@@ -90,9 +90,20 @@ impl Config {
 
     /// Eight hex digits of the BLAKE3 hash of [`Config::to_toml`]: part of the run directory's name.
     pub fn hash(&self) -> String {
-        let mut hash = blake3::hash(self.to_toml().as_bytes()).to_hex().to_string();
+        let mut hash = self.fingerprint();
         hash.truncate(8);
         hash
+    }
+
+    /// BLAKE3 of [`Config::to_toml`], 64 hex digits.
+    pub fn fingerprint(&self) -> String {
+        blake3::hash(self.to_toml().as_bytes()).to_hex().to_string()
+    }
+
+    /// The keys in which this config, found somewhere, differs from the one that is asked for, with both values; empty
+    /// where they are equal.
+    pub fn differences(&self, asked: &Self) -> String {
+        crate::ledger::differences(self, asked)
     }
 
     /// The sizes that the task gives to the model.

@@ -6,6 +6,7 @@ use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{ErrorKind, Read, Seek, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use crate::{
@@ -28,6 +29,11 @@ const SNAPSHOTS: &str = "snapshots";
 const SUMMARY: &str = "summary.json";
 const HEADS: &str = "heads.json";
 const LOCK: &str = ".lock";
+/// What a run writes.
+const OWN: [&str; 9] = [CONFIG, MANIFEST, METRICS, TIMING, CHECKPOINTS, SNAPSHOTS, SUMMARY, HEADS, LOCK];
+
+/// Largest `config.toml`, in bytes.
+const MOST_CONFIG: u64 = 1 << 20;
 
 /// Where a run's files are. Nothing is created before [`RunDirectory::create`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,8 +131,8 @@ impl RunDirectory {
             Err(error) if !files::is_absent(&error) => return Err(error),
             Err(_) => {}
         }
-        match lines::read::<Metric>(&self.metrics_path()) {
-            Ok(metrics) => Ok(State::Started { last_step: metrics.last().map(|metric| metric.step) }),
+        match lines::last::<Metric>(&self.metrics_path()) {
+            Ok(last) => Ok(State::Started { last_step: last.map(|metric| metric.step) }),
             Err(error) if files::is_absent(&error) => Ok(State::Started { last_step: None }),
             Err(error) => Err(error),
         }
@@ -137,9 +143,8 @@ impl RunDirectory {
     /// # Errors
     /// [`RunError::OtherConfig`], [`RunError::MetricsChanged`], and where a file is missing or can't be read.
     pub fn check_finished(&self, config: &Config, summary: &Summary) -> Result<Manifest, RunError> {
-        let same = Config::load(&self.config_path(), &[]).is_ok_and(|present| present == *config);
-        if !same {
-            return Err(RunError::OtherConfig { path: self.path.clone() });
+        if !Config::load(&self.config_path(), &[]).is_ok_and(|present| present == *config) {
+            return Err(self.other_config(config));
         }
         let changed = match &summary.metrics {
             Some(then) => self.metrics_hash()? != *then,
@@ -155,8 +160,8 @@ impl RunDirectory {
     /// as it is, to be resumed.
     ///
     /// # Errors
-    /// [`RunError::Locked`], [`RunError::NotARun`] for a folder with other things in it, [`RunError::OtherConfig`], and
-    /// where the disk is full or gone.
+    /// [`RunError::Locked`], [`RunError::NotARun`] for a folder with other things in it, [`RunError::OtherConfig`],
+    /// [`RunError::Link`] where one of its files is a link, and where the disk is full or gone.
     pub fn create(&self, config: &Config) -> Result<Lock, RunError> {
         let text = config.to_toml();
         if !self.exists(CONFIG)?
@@ -167,13 +172,35 @@ impl RunDirectory {
         fs::create_dir_all(&self.path).map_err(RunError::io("create", &self.path))?;
         let lock = self.lock()?;
         let path = self.config_path();
-        match fs::read(&path) {
+        match files::read_at_most(&path, MOST_CONFIG) {
             Ok(present) if present == text.as_bytes() => {}
-            Ok(_) => return Err(RunError::OtherConfig { path: self.path.clone() }),
-            Err(error) if error.kind() == ErrorKind::NotFound => files::write_atomically(&path, text.as_bytes())?,
-            Err(error) => return Err(RunError::io("read", &path)(error)),
+            // Only written otherwise, as with a comment.
+            Ok(_) if Config::load(&path, &[]).is_ok_and(|present| present == *config) => {}
+            Ok(_) | Err(RunError::TooLarge { .. }) => return Err(self.other_config(config)),
+            Err(error) if files::is_absent(&error) => files::write_atomically(&path, text.as_bytes())?,
+            Err(error) => return Err(error),
         }
         Ok(lock)
+    }
+
+    /// Names what the config there has otherwise.
+    fn other_config(&self, config: &Config) -> RunError {
+        let differences = match Config::load(&self.config_path(), &[]) {
+            Ok(present) => present.differences(config),
+            Err(_) => "it can't be read".into(),
+        };
+        RunError::OtherConfig { path: self.path.clone(), differences }
+    }
+
+    /// Runs of the same name and seed in the same folder that have another config, at most `most` of them.
+    pub fn beside(&self, config: &Config, most: usize) -> Vec<(PathBuf, Config)> {
+        let start = format!("{}-seed{}-", config.name, config.seed);
+        let entries = self.path.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+        let names = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&start));
+        let mut paths: Vec<PathBuf> = names.map(|entry| entry.path()).filter(|path| *path != self.path).collect();
+        paths.sort();
+        let load = |path: PathBuf| Config::load(&path.join(CONFIG), &[]).ok().map(|config| (path, config));
+        paths.into_iter().filter_map(load).filter(|(_, other)| other != config).take(most).collect()
     }
 
     /// Takes the lock of an existing directory, without waiting.
@@ -181,11 +208,19 @@ impl RunDirectory {
     /// # Errors
     /// [`RunError::Locked`] where another process (or another part of this one) has it.
     pub fn lock(&self) -> Result<Lock, RunError> {
+        files::refuse_link(&self.path)?;
+        OWN.iter().try_for_each(|name| files::refuse_link(&self.path.join(name)))?;
         let path = self.path.join(LOCK);
         let io = || RunError::io("lock", &path);
         let mut options = OpenOptions::new();
         let mut file = options.read(true).write(true).create(true).truncate(false).open(&path).map_err(io())?;
-        match file.try_lock() {
+        let mut locked = file.try_lock();
+        if matches!(locked, Err(TryLockError::WouldBlock)) {
+            // Who only looks (see `is_running`) has it for a moment.
+            std::thread::sleep(Duration::from_millis(20));
+            locked = file.try_lock();
+        }
+        match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
@@ -202,6 +237,12 @@ impl RunDirectory {
         Ok(Lock { _file: file })
     }
 
+    /// Whether a process writes to the run at this moment.
+    pub fn is_running(&self) -> bool {
+        let file = files::open(&self.path.join(LOCK)).ok();
+        file.is_some_and(|(file, _)| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
     /// Removes what Headcount itself wrote, `config.toml` and the lock aside, so that the run can be repeated. Any other
     /// file stays where it is. Takes the lock as proof that nobody else writes.
     ///
@@ -214,19 +255,11 @@ impl RunDirectory {
         }
         // The summary goes first: whatever interrupts this, the run no longer counts as done.
         for name in [SUMMARY, HEADS, METRICS, TIMING, MANIFEST].map(String::from).into_iter().chain(temporaries()) {
-            let path = self.path.join(name);
-            match fs::remove_file(&path).map_err(RunError::io("remove", &path)) {
-                Err(error) if !files::is_absent(&error) => return Err(error),
-                _ => {}
-            }
+            files::remove(&self.path.join(name))?;
         }
         self.snapshots().clear()?;
-        let checkpoints = self.path.join(CHECKPOINTS);
-        match fs::symlink_metadata(&checkpoints) {
-            // A link leads to somebody else's files.
-            Ok(metadata) if metadata.is_dir() => self.checkpoints().clear(),
-            _ => Ok(()),
-        }
+        // A link leads to somebody else's files.
+        if files::is_link(&self.path.join(CHECKPOINTS)) { Ok(()) } else { self.checkpoints().clear() }
     }
 
     /// Opens `metrics.jsonl` and `timing.jsonl` to go on after `step`, without the lines of later steps;
@@ -242,7 +275,7 @@ impl RunDirectory {
             }
             None => {
                 for path in [self.metrics_path(), self.timing_path()] {
-                    File::create(&path).map_err(RunError::io("create", &path))?;
+                    files::remove(&path)?;
                 }
                 Ok((MetricsLog::open(&self.metrics_path())?, TimingLog::open(&self.timing_path())?))
             }
@@ -256,7 +289,7 @@ impl RunDirectory {
     pub fn metrics_hash(&self) -> Result<String, RunError> {
         let path = self.metrics_path();
         let mut hasher = blake3::Hasher::new();
-        let file = File::open(&path).map_err(RunError::io("read", &path))?;
+        let (file, _) = files::open(&path)?;
         hasher.update_reader(file).map_err(RunError::io("read", &path))?;
         Ok(hasher.finalize().to_hex().to_string())
     }
@@ -290,141 +323,4 @@ fn temporaries() -> impl Iterator<Item = String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{checkpoint::Checkpoint, metrics::Timing, summary::Status};
-
-    fn config() -> Config {
-        Config::parse("name = \"h8\"\nseed = 3\n[task]\nkind = \"registers\"\n", "h8.toml").unwrap()
-    }
-
-    fn summary() -> Summary {
-        let best = None;
-        Summary { status: Status::Finished, steps: 800, tokens: 1, validation: None, test: None, best, metrics: None }
-    }
-
-    fn metric(step: u64) -> Metric {
-        let split = data::Split::Train;
-        Metric { step, split, loss: 1.0, accuracy: 0.5, lr: None, grad_norm: None, tokens: step }
-    }
-
-    #[test]
-    fn a_run_goes_from_absent_to_finished_and_back() {
-        let parent = tempfile::tempdir().unwrap();
-        let run = RunDirectory::of(&parent.path().join("deep/runs"), &config());
-        let name = run.path().file_name().unwrap().to_str().unwrap();
-        assert_eq!(name, format!("h8-seed3-{}", config().hash()));
-        assert_eq!(run.state().unwrap(), State::Absent);
-
-        let lock = run.create(&config()).unwrap();
-        assert_eq!(Config::load(&run.config_path(), &[]).unwrap(), config());
-        assert_eq!(run.state().unwrap(), State::Started { last_step: None });
-
-        let (mut metrics, mut timings) = run.logs_after(None).unwrap();
-        for step in 1..=7 {
-            metrics.append(&metric(step)).unwrap();
-            timings.append(&Timing { step, seconds: 1.0, tokens_per_second: 1.0 }).unwrap();
-        }
-        drop((metrics, timings));
-        assert_eq!(run.state().unwrap(), State::Started { last_step: Some(7) });
-        let (metrics, timings) = run.logs_after(Some(5)).unwrap();
-        assert_eq!((metrics.last_step(), timings.last_step()), (Some(5), Some(5)));
-
-        run.checkpoints().save(&Checkpoint { step: 5, ..Default::default() }).unwrap();
-        run.snapshots().save(5, &Default::default()).unwrap();
-        summary().write(&run.summary_path()).unwrap();
-        fs::write(run.heads_path(), "{}").unwrap();
-        assert_eq!(run.state().unwrap(), State::Finished(summary()));
-        drop(lock);
-        let lock = run.create(&config()).unwrap();
-        assert_eq!(run.state().unwrap(), State::Finished(summary()));
-
-        run.clean(&lock).unwrap();
-        assert_eq!(run.state().unwrap(), State::Started { last_step: None });
-        let mut left: Vec<_> = fs::read_dir(run.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, [LOCK, CONFIG]);
-    }
-
-    #[test]
-    fn cleaning_keeps_foreign_files() {
-        let parent = tempfile::tempdir().unwrap();
-        let run = RunDirectory::of(parent.path(), &config());
-        let lock = run.create(&config()).unwrap();
-        run.checkpoints().save(&Checkpoint { step: 5, ..Default::default() }).unwrap();
-        let foreign = [
-            "notes.txt",
-            "checkpoints/notes.txt",
-            "checkpoints/step-5/notes.txt",
-            "checkpoints/step-x/model.safetensors",
-            "snapshots/notes.txt",
-        ];
-        for name in foreign {
-            let path = run.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "mine").unwrap();
-        }
-        run.clean(&lock).unwrap();
-        assert!(run.checkpoints().latest().unwrap().is_none());
-        for name in foreign {
-            assert_eq!(fs::read_to_string(run.path().join(name)).unwrap(), "mine", "{name}");
-        }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn cleaning_follows_no_link() {
-        let parent = tempfile::tempdir().unwrap();
-        let elsewhere = Checkpoints::new(parent.path().join("elsewhere"));
-        elsewhere.save(&Checkpoint { step: 5, ..Default::default() }).unwrap();
-        let run = RunDirectory::of(parent.path(), &config());
-        let lock = run.create(&config()).unwrap();
-        std::os::unix::fs::symlink(parent.path().join("elsewhere"), run.path().join(CHECKPOINTS)).unwrap();
-        run.clean(&lock).unwrap();
-        assert_eq!(elsewhere.steps().unwrap(), [5]);
-    }
-
-    #[test]
-    fn a_folder_that_is_not_a_run_is_refused() {
-        let parent = tempfile::tempdir().unwrap();
-        let run = RunDirectory::of(parent.path(), &config());
-        fs::create_dir(run.path()).unwrap();
-        fs::write(run.path().join("thesis.tex"), "").unwrap();
-        let error = run.create(&config()).unwrap_err().to_string();
-        assert!(error.contains("thesis.tex") && error.contains("h8-seed3-"), "{error}");
-        let lock = run.lock().unwrap();
-        assert!(matches!(run.clean(&lock), Err(RunError::NotARun { .. })));
-    }
-
-    #[test]
-    fn another_config_in_the_folder_is_refused() {
-        let parent = tempfile::tempdir().unwrap();
-        let run = RunDirectory::of(parent.path(), &config());
-        drop(run.create(&config()).unwrap());
-        let other = Config { seed: 4, ..config() };
-        assert!(matches!(run.create(&other), Err(RunError::OtherConfig { .. })));
-    }
-
-    #[test]
-    fn a_locked_run_names_its_holder() {
-        let parent = tempfile::tempdir().unwrap();
-        let run = RunDirectory::of(parent.path(), &config());
-        let lock = run.create(&config()).unwrap();
-        let error = run.create(&config()).unwrap_err().to_string();
-        let holder = format!("process {}", std::process::id());
-        assert!(error.contains(&holder) && error.contains("h8-seed3-"), "{error}");
-        drop(lock);
-        run.create(&config()).unwrap();
-    }
-
-    #[test]
-    fn a_run_interrupted_before_its_config_was_written_can_start() {
-        let parent = tempfile::tempdir().unwrap();
-        let run = RunDirectory::of(parent.path(), &config());
-        fs::create_dir(run.path()).unwrap();
-        fs::write(run.path().join(LOCK), "").unwrap();
-        fs::write(run.path().join("config.toml.tmp"), "name = ").unwrap();
-        assert_eq!(run.state().unwrap(), State::Absent);
-        run.create(&config()).unwrap();
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum RunError {
     /// The operating system refuses.
-    #[error("can't {action} {}: {source}", path.display())]
+    #[error("can't {action} {}: {source}{}", path.display(), advice(source))]
     Io { action: &'static str, path: PathBuf, source: io::Error },
     /// Not JSON, or not the JSON that belongs there. Lines and columns count from 1.
     #[error("{}:{line}:{column}: {message}", path.display())]
@@ -26,8 +26,20 @@ pub enum RunError {
     #[error("{} holds `{entry}` and isn't a run of Headcount: nothing is written there", path.display())]
     NotARun { path: PathBuf, entry: String },
     /// The folder belongs to another run.
-    #[error("{} holds another config than this run's: it was edited or moved there", path.display())]
-    OtherConfig { path: PathBuf },
+    #[error("{} holds another config than this run's ({differences}): it was edited or moved there", path.display())]
+    OtherConfig { path: PathBuf, differences: String },
+    /// A link where a run writes.
+    #[error("{} is a link: nothing is written through it; put a real file or folder there, or remove it", path.display())]
+    Link { path: PathBuf },
+    /// A folder, a pipe or a device.
+    #[error("{} is not a regular file: it is not read", path.display())]
+    NoFile { path: PathBuf },
+    /// A line that is no line of ours.
+    #[error("{}:{line}: longer than {most} bytes: the file is damaged", path.display())]
+    LineTooLong { path: PathBuf, line: usize, most: usize },
+    /// A file that changed after it was written.
+    #[error("{}: its content doesn't match the BLAKE3 hash in its last line: it was edited or damaged", path.display())]
+    Seal { path: PathBuf },
     /// A log that is not the one that the run ended with.
     #[error("{} is not what the run wrote: it was edited or damaged since it ended", path.display())]
     MetricsChanged { path: PathBuf },
@@ -40,6 +52,9 @@ pub enum RunError {
     /// A file that changed after it was written.
     #[error("{}: {found} differs from {expected} in checkpoint.json: the file is damaged", path.display())]
     Damaged { path: PathBuf, expected: String, found: String },
+    /// Weights that are not those that were written.
+    #[error("{}: the weights don't have the fingerprint in the file's metadata: the file is damaged", path.display())]
+    Fingerprint { path: PathBuf },
     /// A checkpoint under another checkpoint's name.
     #[error("{}: this is the checkpoint of step {found}, not of step {expected}", path.display())]
     OtherStep { path: PathBuf, expected: u64, found: u64 },
@@ -61,5 +76,18 @@ impl RunError {
             let message = text.strip_suffix(&place).unwrap_or(&text).to_string();
             Self::Json { path, line: error.line().max(1) + line_offset, column: error.column().max(1), message }
         }
+    }
+}
+
+/// What may help.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free some space: what was complete is intact, and the same command goes on from it"
+        }
+        io::ErrorKind::FileTooLarge => {
+            "; the system allows no larger files here: what was complete is intact, and the same command goes on from it"
+        }
+        _ => "",
     }
 }

@@ -32,8 +32,8 @@ mod write;
 
 use std::{
     collections::BTreeMap,
-    fs,
-    io::ErrorKind,
+    fs::{self, File},
+    io::{ErrorKind, Read},
     path::{Path, PathBuf},
 };
 
@@ -215,6 +215,8 @@ pub struct PlannedRun {
 
 /// The experiment's file in its folder.
 pub const FILE: &str = "experiment.toml";
+/// The folder of the runs that choose learning rates, within the experiment's.
+const TUNING: &str = "tuning";
 /// Largest experiment file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -247,6 +249,7 @@ impl Experiment {
     /// # Errors
     /// Where the disk is full or gone.
     pub fn save(&self, folder: &Path) -> Result<(), RunError> {
+        [FILE, TUNING].iter().try_for_each(|name| files::refuse_link(&folder.join(name)))?;
         fs::create_dir_all(folder).map_err(RunError::io("create", folder))?;
         files::write_atomically(&folder.join(FILE), self.to_toml().as_bytes())
     }
@@ -293,7 +296,7 @@ impl Experiment {
 
     /// [`Experiment::tuning_runs`] by the experiment's own folder.
     pub fn tuning_runs_in(&self, folder: &Path) -> Vec<PlannedRun> {
-        let folder = folder.join("tuning");
+        let folder = folder.join(TUNING);
         let mut runs = vec![];
         if let Some(tuning) = &self.tuning {
             for (seed, lr) in tuning.seeds.iter().flat_map(|seed| tuning.lr.iter().map(move |lr| (*seed, *lr))) {
@@ -353,14 +356,16 @@ fn read(path: &Path) -> Result<String, ConfigError> {
         ErrorKind::NotFound => refuse(Problem::NotFound),
         _ => refuse(Problem::Unreadable(error.to_string())),
     };
-    let metadata = fs::metadata(path).map_err(unreadable)?;
-    if metadata.is_dir() {
+    if fs::metadata(path).map_err(unreadable)?.is_dir() {
         return Err(refuse(Problem::Folder));
     }
-    if metadata.len() > MOST_BYTES {
+    let mut bytes = Vec::new();
+    // Whatever the size that the file claims to have, at most this much is read.
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MOST_BYTES {
         return Err(refuse(Problem::TooLarge { most: MOST_BYTES }));
     }
-    let bytes = fs::read(path).map_err(unreadable)?;
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         let bytes = error.as_bytes();

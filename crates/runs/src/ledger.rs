@@ -8,6 +8,7 @@ use model::{config::ModelConfig, cost};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub(crate) use facts::differences;
 pub use facts::{ArmFacts, Difference, differing_keys};
 pub use render::thousands;
 

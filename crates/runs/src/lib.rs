@@ -20,6 +20,7 @@
 //! - where it can go on from: [`Checkpoints`], each complete or absent
 //! - what its weights were on the way: [`Snapshots`]
 //! - how it ended: [`Summary`]
+//! - how run directories stand, and whether they are intact: [`inspection`]
 //! - what is compared, and that its arms match: [`Experiment`], [`Ledger`]
 //!
 //! Nothing here trains, and nothing here panics on what a user or a disk can cause.
@@ -29,7 +30,8 @@ pub mod config;
 pub mod directory;
 mod error;
 pub mod experiment;
-mod files;
+pub mod files;
+pub mod inspection;
 pub mod ledger;
 pub mod lines;
 pub mod manifest;
@@ -40,11 +42,12 @@ pub mod snapshots;
 pub mod summary;
 pub mod tensors;
 
-pub use checkpoint::{Checkpoint, Checkpoints, Latest};
+pub use checkpoint::{Checkpoint, Checkpoints, Latest, Origin};
 pub use config::{Backend, Config, ConfigError, Schedule, ScheduleBy, TaskSection, TrainConfig};
 pub use directory::{Lock, RunDirectory, State};
 pub use error::RunError;
 pub use experiment::{Arm, Experiment, MetricName, PlannedRun, Regime};
+pub use inspection::{Condition, Inspection};
 pub use ledger::{Ledger, LedgerRun, Mismatch};
 pub use lines::Log;
 pub use manifest::{Fingerprints, Manifest, Parts, Program, WeightsFingerprint, weights_fingerprint};

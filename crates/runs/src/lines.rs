@@ -2,14 +2,19 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write},
+    io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
     marker::PhantomData,
     path::{Path, PathBuf},
 };
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::error::RunError;
+use crate::{error::RunError, files};
+
+/// Longest line, in bytes; ours are a tenth of that.
+const MOST_LINE: usize = 4096;
+/// Largest file that is read whole, in bytes: some ten million lines.
+const MOST_BYTES: u64 = 2 << 30;
 
 /// What a line says about its place in the file.
 pub trait Line: Serialize + DeserializeOwned {
@@ -42,17 +47,23 @@ impl<T: Line> Log<T> {
         Self::open_until(path, u64::MAX)
     }
 
-    /// [`Log::open`], then [`Log::truncate_after`], with the file read only once: the way to resume.
+    /// [`Log::open`], then [`Log::truncate_after`], with the file read only once: the way to resume. Whatever comes after
+    /// the lines of `step` is removed, also where it is damaged.
     ///
     /// # Errors
     /// As [`Log::open`].
     pub fn open_until(path: &Path, step: u64) -> Result<Self, RunError> {
         let io = || RunError::io("write", path);
+        files::refuse_link(path)?;
+        match files::open(path) {
+            Err(error) if !files::is_absent(&error) => return Err(error),
+            _ => {}
+        }
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = options.map_err(io())?;
         let mut last: Option<(u64, Vec<&'static str>)> = None;
         let mut end = 0;
-        for_each(path, &mut BufReader::new(&file), |line: T, line_end| {
+        let read = for_each(path, &mut BufReader::new(&file), |line: T, line_end| {
             if line.step() > step {
                 return false;
             }
@@ -62,7 +73,13 @@ impl<T: Line> Log<T> {
                 _ => last = Some((line.step(), vec![line.what()])),
             }
             true
-        })?;
+        });
+        // A crash of the machine may leave anything after the lines that the checkpoint of `step` counts on. Whether those
+        // are all there is for the checkpoint to say.
+        match read {
+            Err(RunError::Json { .. } | RunError::LineTooLong { .. }) if step < u64::MAX => {}
+            read => read?,
+        }
         file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(io())?;
         Ok(Self { path: path.into(), file: BufWriter::new(file), last, lines: PhantomData })
     }
@@ -118,9 +135,38 @@ impl<T: Line> Log<T> {
     }
 }
 
+/// The last line; one that was cut off is passed over.
+pub(crate) fn last<T: Line>(path: &Path) -> Result<Option<T>, RunError> {
+    let (file, _) = files::open(path)?;
+    let mut last = None;
+    for_each(path, &mut BufReader::new(file), |line, _| {
+        last = Some(line);
+        true
+    })?;
+    Ok(last)
+}
+
+/// BLAKE3 of a file up to the last line of `step`, 64 hex digits.
+pub(crate) fn hash_until<T: Line>(path: &Path, step: u64) -> Result<String, RunError> {
+    let (file, _) = files::open(path)?;
+    let mut end = 0;
+    for_each(path, &mut BufReader::new(&file), |line: T, line_end| {
+        let is_before = line.step() <= step;
+        end = if is_before { line_end } else { end };
+        is_before
+    })?;
+    let mut hasher = blake3::Hasher::new();
+    let start = File::open(path).map_err(RunError::io("read", path))?;
+    hasher.update_reader(start.take(end)).map_err(RunError::io("read", path))?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
 /// Reads all lines. A last line that was cut off is left out.
 pub(crate) fn read<T: Line>(path: &Path) -> Result<Vec<T>, RunError> {
-    let file = File::open(path).map_err(RunError::io("read", path))?;
+    let (file, bytes) = files::open(path)?;
+    if bytes > MOST_BYTES {
+        return Err(RunError::TooLarge { path: path.into(), bytes, most: MOST_BYTES });
+    }
     let mut lines = vec![];
     for_each(path, &mut BufReader::new(file), |line, _| {
         lines.push(line);
@@ -138,7 +184,11 @@ fn for_each<T: Line>(
     let (mut end, mut text) = (0, vec![]);
     for number in 0.. {
         text.clear();
-        let bytes = reader.read_until(b'\n', &mut text).map_err(RunError::io("read", path))?;
+        let mut line = reader.by_ref().take(MOST_LINE as u64);
+        let bytes = line.read_until(b'\n', &mut text).map_err(RunError::io("read", path))?;
+        if bytes == MOST_LINE && text.last() != Some(&b'\n') {
+            return Err(RunError::LineTooLong { path: path.into(), line: number + 1, most: MOST_LINE });
+        }
         // What ends without a newline was cut off; a resumed run writes that line again.
         if text.last() != Some(&b'\n') {
             return Ok(());

@@ -6,6 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::Serialize
 
 use crate::{error::RunError, files};
 
+/// Largest manifest, in bytes: it has a line a tensor.
+const MOST_BYTES: u64 = 16 << 20;
+
 /// The program that ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +62,7 @@ impl Manifest {
     /// # Errors
     /// Where the disk is full or gone.
     pub fn write(&self, path: &Path) -> Result<(), RunError> {
-        files::write_json(path, self)
+        files::write_sealed(path, self)
     }
 
     /// Reads the file.
@@ -67,7 +70,7 @@ impl Manifest {
     /// # Errors
     /// Where there is none, or it is damaged, naming file and line.
     pub fn read(path: &Path) -> Result<Self, RunError> {
-        files::read_json(path)
+        files::read_sealed(path, MOST_BYTES)
     }
 }
 
@@ -249,7 +252,8 @@ mod tests {
             "tensors": {
               "token.weight": "cc"
             }
-          }
+          },
+          "blake3": "e2fc822d7bf4147bbbc64267cfbe4f32db9134ba040bb9074f9dc5050958d3a3"
         }
         "#);
     }

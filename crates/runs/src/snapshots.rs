@@ -1,19 +1,20 @@
 //! `snapshots/step-N.safetensors`: the weights at some steps of a run, for whoever wants to see how they came about.
 //!
 //! A run can't go on from them: that is what [`crate::Checkpoints`] are for. A snapshot is complete or absent, and the same
-//! bytes whatever was interrupted on the way. The untrained weights need none: they follow from the config.
+//! bytes whatever was interrupted on the way. Its metadata holds the fingerprint of its weights, with which reading compares
+//! them. The untrained weights need none: they follow from the config.
 
-use std::{
-    fs,
-    io::ErrorKind,
-    path::{Path, PathBuf},
-};
+use std::{fs, io::ErrorKind, path::PathBuf};
 
 use crate::{
     error::RunError,
     files,
+    manifest::weights_fingerprint,
     tensors::{self, Tensors},
 };
+
+/// Key of the fingerprint in a file's metadata.
+const FINGERPRINT: &str = "weights_blake3";
 
 /// The snapshots of a run.
 #[derive(Clone, Debug)]
@@ -37,17 +38,24 @@ impl Snapshots {
     /// # Errors
     /// Where the disk is full or gone, or a tensor's shape doesn't fit its values.
     pub fn save(&self, step: u64, model: &Tensors) -> Result<(), RunError> {
+        files::refuse_link(&self.folder)?;
         fs::create_dir_all(&self.folder).map_err(RunError::io("create", &self.folder))?;
         let path = self.path(step);
-        files::write_atomically(&path, &tensors::to_bytes(model, &path)?)
+        let metadata = [(FINGERPRINT.to_string(), fingerprint(model))].into();
+        files::write_atomically(&path, &tensors::to_bytes_with(model, Some(metadata), &path)?)
     }
 
-    /// Reads the weights at `step`.
+    /// Reads the weights at `step` and compares them with their fingerprint; snapshots of early versions have none.
     ///
     /// # Errors
-    /// Where there is no such snapshot, or it is no valid file of tensors.
+    /// Where there is no such snapshot, it is no valid file of tensors, or it was damaged.
     pub fn load(&self, step: u64) -> Result<Tensors, RunError> {
-        tensors::read(&self.path(step))
+        let path = self.path(step);
+        let (tensors, metadata) = tensors::read(&path)?;
+        match metadata.get(FINGERPRINT) {
+            Some(then) if *then != fingerprint(&tensors) => Err(RunError::Fingerprint { path }),
+            _ => Ok(tensors),
+        }
     }
 
     /// Steps that have a snapshot, rising.
@@ -64,7 +72,7 @@ impl Snapshots {
     pub(crate) fn clear(&self) -> Result<(), RunError> {
         for name in self.names()? {
             if step_of(name.strip_suffix(files::TEMPORARY).unwrap_or(&name)).is_some() {
-                remove(&self.folder.join(name))?;
+                files::remove(&self.folder.join(name))?;
             }
         }
         // Fails where something else is in it, which is as it should be.
@@ -92,17 +100,14 @@ impl Snapshots {
     }
 }
 
+fn fingerprint(model: &Tensors) -> String {
+    weights_fingerprint(model.iter().map(|(path, tensor)| (path.as_str(), &tensor.shape, &tensor.values))).all
+}
+
 /// `step-120.safetensors` → 120; `None` for any other name.
 fn step_of(name: &str) -> Option<u64> {
     let step: u64 = name.strip_prefix("step-")?.strip_suffix(".safetensors")?.parse().ok()?;
     (format!("step-{step}.safetensors") == name).then_some(step)
-}
-
-fn remove(path: &Path) -> Result<(), RunError> {
-    match fs::remove_file(path).map_err(RunError::io("remove", path)) {
-        Err(error) if !files::is_absent(&error) => Err(error),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

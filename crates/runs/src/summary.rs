@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{error::RunError, files, numbers};
 
+/// Largest summary, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
 /// What was measured on one set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -83,7 +86,7 @@ impl Summary {
     /// # Errors
     /// Where the disk is full or gone.
     pub fn write(&self, path: &Path) -> Result<(), RunError> {
-        files::write_json(path, self)
+        files::write_sealed(path, self)
     }
 
     /// Reads the file.
@@ -91,7 +94,7 @@ impl Summary {
     /// # Errors
     /// Where there is none, or it is damaged, naming file and line.
     pub fn read(path: &Path) -> Result<Self, RunError> {
-        files::read_json(path)
+        files::read_sealed(path, MOST_BYTES)
     }
 }
 
@@ -131,7 +134,8 @@ mod tests {
             "step": 750,
             "loss": 0.034,
             "accuracy": 0.992
-          }
+          },
+          "blake3": "3c4af41f31234cc3aa5b06af3848ddcd9b972cb92f36c060062c8d980efb5e48"
         }
         "#);
         let finished = Summary { status: Status::Finished, test: Some(score), ..summary };

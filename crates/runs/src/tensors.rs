@@ -15,7 +15,9 @@ use crate::{error::RunError, files};
 pub type Tensors = BTreeMap<String, Tensor>;
 
 /// Largest tensor file, in bytes: twice the largest model's weights (the optimiser holds two moments), and a header.
-const MOST_BYTES: u64 = (8 << 30) + (100 << 20);
+const MOST_BYTES: u64 = (8 << 30) + MOST_HEADER;
+/// Largest header of a tensor file, in bytes: a hundred for each of 80,000 tensors. What is read of it takes more memory.
+const MOST_HEADER: u64 = 8 << 20;
 
 /// A safetensors file's bytes; the same for the same tensors.
 ///
@@ -56,6 +58,10 @@ pub fn to_bytes_with(
 /// [`RunError::Tensors`] for anything but a complete and valid file of f32 tensors; `path` names the file.
 pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Tensors, RunError> {
     let refuse = |message: String| RunError::Tensors { path: path.into(), message };
+    let header = bytes.first_chunk().map_or(0, |length| u64::from_le_bytes(*length));
+    if header > MOST_HEADER {
+        return Err(refuse(format!("a header of {header} bytes; at most {MOST_HEADER}")));
+    }
     let file = SafeTensors::deserialize(bytes).map_err(|error| refuse(error.to_string()))?;
     let mut tensors = Tensors::new();
     for (name, view) in file.iter() {
@@ -69,12 +75,15 @@ pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Tensors, RunError> {
     Ok(tensors)
 }
 
-/// Reads a safetensors file of f32 tensors.
+/// Reads a safetensors file of f32 tensors, and the text of its metadata.
 ///
 /// # Errors
 /// As [`from_bytes`], and where the file can't be read.
-pub fn read(path: &Path) -> Result<Tensors, RunError> {
-    from_bytes(&files::read_at_most(path, MOST_BYTES)?, path)
+pub(crate) fn read(path: &Path) -> Result<(Tensors, HashMap<String, String>), RunError> {
+    let bytes = files::read_at_most(path, MOST_BYTES)?;
+    let tensors = from_bytes(&bytes, path)?;
+    let metadata = SafeTensors::read_metadata(&bytes).ok().and_then(|(_, header)| header.metadata().clone());
+    Ok((tensors, metadata.unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -17,7 +17,9 @@ pub use bench::{BenchArguments, SizeArguments};
     arg_required_else_help = true,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "Examples:\n  \
+    after_help = "Exit codes: 0 done, 1 failed, 2 a mistake in the command or a file it names, 3 something that doctor or\n\
+        runs found, 4 diverged (a loss or gradient that is not finite), 130 stopped and saved.\n\n\
+        Examples:\n  \
         trainer --config configs/h8.toml                    train 8 heads, half a minute\n  \
         trainer --config configs/h8.toml --set model.heads=2 --seed 1\n  \
         trainer --config configs/h8.toml --dry-run          what it would cost\n  \
@@ -47,6 +49,8 @@ pub enum Command {
     Export(ExportArguments),
     /// Look for what is wrong with a config's model, or with a run: shapes, masks, leaks, gradients, and more.
     Doctor(DoctorArguments),
+    /// List run directories: how far each is, how large, and whether it is damaged.
+    Runs(RunsArguments),
     /// Show what a run's model says to a prompt or a sample, or how fast it decodes.
     Generate(GenerateArguments),
     /// Measure a training step: time by part, share of the machine's matmul peak, memory.
@@ -214,6 +218,27 @@ pub struct DoctorArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Print the findings as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `runs`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "States:\n  \
+        done     all steps were done\n  \
+        partial  begun and stopped; the same command goes on with it\n  \
+        running  a process writes to it at this moment\n  \
+        failed   it diverged\n  \
+        damaged  a file of it is missing, can't be read, or is not what was written\n\n\
+        Exit code 3 where one is damaged.")]
+pub struct RunsArguments {
+    /// Folders with run directories, at any depth, or run directories themselves.
+    #[arg(value_name = "DIR", default_value = "runs")]
+    pub folders: Vec<PathBuf>,
+    /// Compare every checksum: of checkpoints, snapshots, manifests, configs and metrics.
+    #[arg(long)]
+    pub verify: bool,
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }

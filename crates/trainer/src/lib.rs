@@ -3,6 +3,7 @@
 //! The way of a sample: config file, task, host batch ([`data`]), device tensors ([`batch`]), [`model`], loss, optimiser
 //! ([`optimiser`]), metric line and checkpoint ([`runs`]). [`train`](mod@train) is that way from top to bottom.
 
+pub mod allocator;
 pub mod arm;
 pub mod backend;
 pub mod batch;
@@ -17,6 +18,7 @@ pub mod generate;
 pub mod interrupt;
 pub mod machine;
 pub mod manifest;
+pub mod memory;
 pub mod observer;
 pub mod optimiser;
 pub mod parts;

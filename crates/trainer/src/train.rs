@@ -14,7 +14,8 @@ use data::{Generator, Split, TrainingOrder};
 use model::tensors::{self, LoadError};
 use model::{Call, CallError, Decoder, Dropout, ModelError};
 use runs::{
-    Best, Checkpoint, Config, Metric, MetricsLog, RunDirectory, RunError, Score, Status, Summary, Timing, TimingLog,
+    Best, Checkpoint, Config, Metric, MetricsLog, Origin, RunDirectory, RunError, Score, Status, Summary, Timing,
+    TimingLog, TrainConfig,
 };
 use thiserror::Error;
 
@@ -38,6 +39,9 @@ pub enum TrainError {
     /// A checkpoint of another model.
     #[error("the checkpoint of step {step} doesn't fit the model: {error}; train again with --force")]
     Checkpoint { step: u64, error: LoadError },
+    /// A checkpoint that was copied there.
+    #[error("{} belongs to a run of another config or other data: remove it, or train again with --force", path.display())]
+    OtherRun { path: PathBuf },
     /// The run directory can't be read or written.
     #[error(transparent)]
     Files(#[from] RunError),
@@ -106,6 +110,12 @@ fn run(
         }
         None => AdamW::new(settings, &model),
     };
+    let origin = Origin { config: config.fingerprint(), data: arm.data_fingerprint() };
+    if let Some(Checkpoint { step, origin: Some(other), .. }) = &latest
+        && *other != origin
+    {
+        return Err(TrainError::OtherRun { path: directory.checkpoints().path(*step) });
+    }
     let is_new = latest.is_none(); // a run stopped before its first step has a checkpoint of step 0
     let first_step = latest.as_ref().map_or(0, |checkpoint| checkpoint.step);
     let mut score = latest.as_ref().and_then(|checkpoint| checkpoint.validation);
@@ -142,6 +152,7 @@ fn run(
     // ---- Steps --------------------------------------------------------------------------------------------------------
     let (micro_batches, batch_size) = (settings.accumulate as u64, settings.batch_size as u64);
     let snapshot_steps = settings.snapshot_steps();
+    let saver = Saver { directory, settings, origin };
     let mut step = first_step;
     let mut diverged = false;
     while step < settings.steps && !diverged && !interrupter.should_stop() {
@@ -173,6 +184,7 @@ fn run(
         }
 
         // Evaluation, snapshot and checkpoint.
+        let mut is_best = false;
         if !diverged && (step.is_multiple_of(settings.eval_every) || step == settings.steps) {
             let tally = validation.score(&model.valid(), device)?;
             observer.validated(step, &tally);
@@ -183,12 +195,16 @@ fn run(
             if !diverged {
                 score = Some(score_of(&tally));
                 best = Best::of(best, step, score_of(&tally));
+                is_best = best.is_some_and(|best| best.step == step);
                 // Before the checkpoint: a run that goes on from there has it.
                 if snapshot_steps.contains(&step) {
                     directory.snapshots().save(step, &tensors::to_host(&model))?;
                 }
-                save(directory, &mut log, &model, &optimiser, step, score, best)?;
             }
+        }
+        if !diverged && (is_best || settings.is_checkpoint(step)) {
+            log.timing(step, arm.tokens_after(step))?;
+            saver.save(&mut log, &model, &optimiser, step, score, best)?;
         }
     }
     observer.end();
@@ -196,7 +212,7 @@ fn run(
     // ---- The end ------------------------------------------------------------------------------------------------------
     if step < settings.steps && !diverged {
         log.timing(step, arm.tokens_after(step))?;
-        save(directory, &mut log, &model, &optimiser, step, score, best)?;
+        saver.save(&mut log, &model, &optimiser, step, score, best)?;
         return Ok(Ending::Interrupted { step });
     }
     let (status, test) = match diverged {
@@ -204,6 +220,9 @@ fn run(
         false => (Status::Finished, Some(score_of(&test.score(&model.valid(), device)?))),
     };
     log.sync()?;
+    if !diverged {
+        saver.tidy(step, best)?; // a kill may have come before that of the last checkpoint
+    }
     let validation = score.filter(|_| !diverged);
     let (tokens, metrics) = (arm.tokens_after(step), Some(directory.metrics_hash()?));
     let summary = Summary { status, steps: step, tokens, validation, test, best, metrics };
@@ -262,23 +281,42 @@ pub fn accumulate_watched(
     Ok((tally, sum))
 }
 
-/// A complete checkpoint of `step`, after everything that led to it is on disk; only it and the best one are kept.
-fn save(
-    directory: &RunDirectory,
-    log: &mut Logs,
-    model: &Decoder,
-    optimiser: &AdamW,
-    step: u64,
-    validation: Option<Score>,
-    best: Option<Best>,
-) -> Result<(), TrainError> {
-    log.sync()?;
-    let (model, optimiser) = (tensors::to_host(model), optimiser.to_host());
-    let checkpoints = directory.checkpoints();
-    let metrics = Some(directory.metrics_hash()?);
-    checkpoints.save(&Checkpoint { step, validation, best, metrics, model, optimiser })?;
-    let kept: Vec<u64> = best.map(|best| best.step).into_iter().chain([step]).collect();
-    Ok(checkpoints.keep_only(&kept)?)
+/// Who writes checkpoints.
+struct Saver<'a> {
+    directory: &'a RunDirectory,
+    settings: &'a TrainConfig,
+    origin: Origin,
+}
+
+impl Saver<'_> {
+    /// A complete checkpoint of `step`, after everything that led to it is on disk; then [`Saver::tidy`].
+    fn save(
+        &self,
+        log: &mut Logs,
+        model: &Decoder,
+        optimiser: &AdamW,
+        step: u64,
+        validation: Option<Score>,
+        best: Option<Best>,
+    ) -> Result<(), TrainError> {
+        log.sync()?;
+        let (model, optimiser) = (tensors::to_host(model), optimiser.to_host());
+        let (metrics, origin) = (Some(self.directory.metrics_hash()?), Some(self.origin.clone()));
+        let checkpoint = Checkpoint { step, validation, best, metrics, origin, model, optimiser };
+        self.directory.checkpoints().save(&checkpoint)?;
+        Ok(self.tidy(step, best)?)
+    }
+
+    /// Keeps the checkpoint of `step`, the best one, and the last that belong to the run however it comes about; where an
+    /// interruption left one, it goes with the next.
+    fn tidy(&self, step: u64, best: Option<Best>) -> Result<(), RunError> {
+        let checkpoints = self.directory.checkpoints();
+        let planned = |then: &u64| *then <= step && self.settings.is_checkpoint(*then);
+        let last =
+            checkpoints.steps()?.into_iter().rev().filter(planned).take(self.settings.keep_checkpoints() as usize);
+        let kept: Vec<u64> = last.chain(best.map(|best| best.step)).chain([step]).collect();
+        checkpoints.keep_only(&kept)
+    }
 }
 
 fn metric(step: u64, split: Split, tally: &Tally, tokens: u64) -> Metric {

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -215,13 +215,22 @@ impl Worker {
 
     /// What the process complained of, or how it ended.
     fn last_words(mut self) -> String {
-        let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let status = self.child.wait().map_or_else(|error| error.to_string(), ended);
         let complaints = self.complaints.join().unwrap_or_default();
         match complaints.trim() {
             "" => status,
             words => format!("{words} ({status})"),
         }
     }
+}
+
+/// How a process ended, and what a kill may mean that nobody asked for.
+fn ended(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    if std::os::unix::process::ExitStatusExt::signal(&status) == Some(9) {
+        return format!("{status}: killed, perhaps for want of memory; fewer --jobs need less");
+    }
+    status.to_string()
 }
 
 /// A worker's side: reports to the process that started it, on standard output.

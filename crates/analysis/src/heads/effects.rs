@@ -54,7 +54,9 @@ impl Probe {
         let (_, targets) = samples.batch.scored_positions();
         let guesses = output.logits.clone().argmax(1).into_data();
         let right = guesses.iter::<i64>().zip(&targets).filter(|&(guess, &target)| guess == i64::from(target)).count();
-        let loss = mean(&host(cross_entropy(output.logits, on_device.targets.clone())));
+        // Computed as the losses without a head are, which return no maps: what differs is the head alone, to the last bit.
+        let logits = model.forward(on_device.tokens.clone(), on_device.call())?.logits;
+        let loss = mean(&host(cross_entropy(logits, on_device.targets.clone())));
         let contexts: Vec<Contexts> = output
             .contexts
             .into_iter()

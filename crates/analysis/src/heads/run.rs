@@ -1,7 +1,5 @@
 //! The heads of one run, from its directory.
 
-use std::fs;
-
 use burn::tensor::Device;
 use runs::{Config, RunDirectory, State, Status, Tensors, weights_fingerprint};
 
@@ -70,9 +68,13 @@ pub fn analyse_or_read(
 
 /// What was kept; `None` where there is nothing, or nothing of this version. Then it is made anew.
 fn read(directory: &RunDirectory) -> Option<HeadAnalysis> {
-    let kept: HeadAnalysis = serde_json::from_slice(&fs::read(directory.heads_path()).ok()?).ok()?;
+    let text = runs::files::read_at_most(&directory.heads_path(), MOST_BYTES).ok()?;
+    let kept: HeadAnalysis = serde_json::from_slice(&text).ok()?;
     (kept.schema_version == SCHEMA_VERSION).then_some(kept)
 }
+
+/// Largest file of an analysis that is read, in bytes: maps take megabytes.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// A run that is done, and the steps at which it has weights.
 struct Run<'a> {
@@ -104,8 +106,7 @@ impl<'a> Run<'a> {
         let State::Finished(ended) = directory.state()? else {
             return Err(HeadError::NotDone { path: directory.path().into() });
         };
-        let path = directory.summary_path();
-        let summary = fs::read(&path).map_err(|source| HeadError::Read { path, source })?;
+        let summary = runs::files::read_at_most(&directory.summary_path(), MOST_BYTES)?;
         let snapshots = directory.snapshots().steps()?.into_iter();
         let mut kept: Vec<Kept> =
             snapshots.filter(|step| (1..=ended.steps).contains(step)).map(Kept::Snapshot).collect();

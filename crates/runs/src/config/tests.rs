@@ -209,17 +209,19 @@ fn any_config() -> impl Strategy<Value = Config> {
             ..ModelConfig::default()
         },
     );
-    let train = (0u64..=100_000_000, 1usize..=256, f64::MIN_POSITIVE..1e3, 0.0f64..=1.0, any::<bool>()).prop_map(
-        |(steps, batch_size, lr, share, constant)| TrainConfig {
+    let saves = (prop::option::of(1u64..=100_000_000), prop::option::of(1u64..=1000));
+    let train = (0u64..=100_000_000, 1usize..=256, f64::MIN_POSITIVE..1e3, 0.0f64..=1.0, any::<bool>(), saves)
+        .prop_map(|(steps, batch_size, lr, share, constant, (checkpoint_every, keep_checkpoints))| TrainConfig {
             steps,
+            checkpoint_every,
+            keep_checkpoints,
             batch_size,
             lr,
             min_lr: lr * share,
             beta1: share * 0.99,
             schedule: if constant { Schedule::Constant } else { Schedule::Cosine },
             ..TrainConfig::default()
-        },
-    );
+        });
     ("[a-zA-Z0-9_-][a-zA-Z0-9_.-]{0,20}", 0..=i64::MAX as u64, 0usize..7, task, sets, model, train).prop_map(
         |(name, seed, backend, task, sets, mut model, train)| {
             if task.source().is_some() {
@@ -255,6 +257,8 @@ fn any_toml() -> impl Strategy<Value = toml::Table> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
     #[test]
     fn the_resolved_config_reads_back_equal(config in any_config()) {
         let text = config.to_toml();
@@ -264,7 +268,9 @@ proptest! {
         prop_assert_eq!(&read, &config);
         prop_assert_eq!(read.hash(), config.hash());
     }
+}
 
+proptest! {
     #[test]
     fn any_bytes_give_one_readable_error(bytes: Vec<u8>) {
         let folder = tempfile::tempdir().unwrap();

@@ -62,6 +62,13 @@ pub struct TrainConfig {
     pub eval_batch: usize,
     /// Optimiser steps between metric lines of training, 1 to 100,000,000.
     pub log_every: u64,
+    /// Optimiser steps between checkpoints, 1 to 100,000,000; `eval_every` unless set. Besides, the last step has one, the
+    /// best evaluated step so far, and where a run is stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_every: Option<u64>,
+    /// Checkpoints that are kept, the last ones, 1 to 1,000; 1 unless set. The best one is kept besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_checkpoints: Option<u64>,
     /// Evaluations, 0 to 1,000, at which the weights alone are kept in `snapshots/`, for the analysis of heads; a snapshot is
     /// as large as the model. Which they are: see [`TrainConfig::snapshot_steps`].
     pub snapshots: u64,
@@ -86,6 +93,8 @@ impl Default for TrainConfig {
             eval_every: 50,
             eval_batch: 256,
             log_every: 1,
+            checkpoint_every: None,
+            keep_checkpoints: None,
             snapshots: 8,
         }
     }
@@ -154,6 +163,8 @@ const MOST_SAMPLES: u64 = 1 << 16;
 const MOST_STEP_SAMPLES: u128 = 1 << 24;
 /// Most numbers in one tensor: 1 GiB of f32.
 const MOST_ELEMENTS: u128 = 1 << 28;
+/// Most checkpoints that a run keeps, besides the best.
+const MOST_CHECKPOINTS: u64 = 1000;
 /// Most snapshots of a run.
 const MOST_SNAPSHOTS: u64 = 1000;
 
@@ -179,6 +190,21 @@ impl TrainConfig {
         found
     }
 
+    /// Optimiser steps between checkpoints.
+    pub fn checkpoint_every(&self) -> u64 {
+        self.checkpoint_every.unwrap_or(self.eval_every)
+    }
+
+    /// Checkpoints that are kept besides the best one.
+    pub fn keep_checkpoints(&self) -> u64 {
+        self.keep_checkpoints.unwrap_or(1)
+    }
+
+    /// Whether a checkpoint belongs to `step` however the run comes about.
+    pub fn is_checkpoint(&self, step: u64) -> bool {
+        step.is_multiple_of(self.checkpoint_every()) || step == self.steps
+    }
+
     /// Refuses what can't be trained, or what would take gigabytes for one tensor, naming the values at fault.
     pub fn check(&self, sizes: SampleSizes, train_examples: Option<u64>) -> Result<(), TrainError> {
         for (key, value, least, most) in [
@@ -189,6 +215,8 @@ impl TrainConfig {
             ("eval_every", self.eval_every, 1, MOST_STEPS),
             ("eval_batch", self.eval_batch as u64, 1, MOST_SAMPLES),
             ("log_every", self.log_every, 1, MOST_STEPS),
+            ("checkpoint_every", self.checkpoint_every(), 1, MOST_STEPS),
+            ("keep_checkpoints", self.keep_checkpoints(), 1, MOST_CHECKPOINTS),
             ("snapshots", self.snapshots, 0, MOST_SNAPSHOTS),
         ] {
             if value < least || value > most {
@@ -272,6 +300,8 @@ mod tests {
             (TrainConfig { eval_batch: 0, ..base() }, "eval_batch"),
             (TrainConfig { log_every: 0, ..base() }, "log_every"),
             (TrainConfig { snapshots: 1001, ..base() }, "snapshots"),
+            (TrainConfig { checkpoint_every: Some(0), ..base() }, "checkpoint_every"),
+            (TrainConfig { keep_checkpoints: Some(0), ..base() }, "keep_checkpoints"),
             (TrainConfig { schedule_by: ScheduleBy::Pass, ..base() }, "schedule_by"),
         ] {
             assert_eq!(config.check(SIZES, None).unwrap_err().key(), key, "{config:?}");

@@ -64,6 +64,20 @@ pub struct Difference {
     pub baseline_value: String,
 }
 
+/// What differs between two configs in words, name and seed included: "train.lr: 0.003 there, 0.01 here".
+pub(crate) fn differences(there: &Config, here: &Config) -> String {
+    let named =
+        [("name", there.name.clone(), here.name.clone()), ("seed", there.seed.to_string(), here.seed.to_string())];
+    let keys = difference("", here, there);
+    let keys = keys.into_iter().map(|Difference { key, value, baseline_value, .. }| (key, baseline_value, value));
+    let all = named.map(|(key, there, here)| (key.to_string(), there, here)).into_iter().chain(keys);
+    let shown: Vec<String> = all
+        .filter(|(_, there, here)| there != here)
+        .map(|(key, there, here)| format!("{key}: {there} there, {here} here"))
+        .collect();
+    shown.join("; ")
+}
+
 /// Config keys in which two configs differ, name and seed aside, in the order of the file.
 pub fn differing_keys(first: &Config, second: &Config) -> Vec<String> {
     difference("", first, second).into_iter().map(|difference| difference.key).collect()

@@ -17,7 +17,7 @@ use thiserror::Error;
 pub use sweep::{Axis, Sweep};
 
 use super::{Measurement, Sizes, Subject};
-use crate::machine;
+use crate::memory;
 
 /// Growth that can't be measured.
 #[derive(Debug, Error)]
@@ -241,8 +241,8 @@ fn too_large(sizes: Sizes, backend: Backend) -> Option<String> {
         return None;
     }
     let subject = Subject::of_sizes(sizes).ok()?;
-    let needed = machine::needed_memory(&subject.model, subject.dims, sizes.batch, sizes.batch);
-    let available = machine::available_memory()?;
+    let needed = memory::needed(backend, &subject.model, subject.dims, sizes.batch, sizes.batch);
+    let available = memory::available_bytes()?;
     (needed > available).then(|| format!("it needs about {} MiB, and {} MiB are free", needed >> 20, available >> 20))
 }
 

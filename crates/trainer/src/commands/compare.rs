@@ -14,12 +14,15 @@ use crate::board::Table;
 use crate::cli::CompareArguments;
 use crate::manifest::manifest;
 use crate::workers::{self, Job, Outcome};
-use crate::{backend, interrupt};
+use crate::{backend, interrupt, memory};
 
 pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
     let mut experiment = Experiment::load(&arguments.experiment).map_err(Failure::usage)?;
     if let Some(backend) = arguments.backend {
         experiment.arms.iter_mut().for_each(|arm| arm.config.backend = backend);
+    }
+    for arm in &experiment.arms {
+        memory::check(&arm.config).map_err(|error| Failure::failed(format!("arm {}: {error}", arm.name)))?;
     }
     // SAFETY: nothing has started another thread yet.
     unsafe { backend::set_threads(usize::from(arguments.threads)) };

@@ -32,6 +32,7 @@ pub fn run(config: &Config, directory: &RunDirectory, device: &Device, threads: 
     trial.train.steps = STEPS + 1;
     trial.train.accumulate = 1; // a step of many micro-batches could take hours
     trial.train.eval_every = trial.train.steps;
+    trial.train.checkpoint_every = None;
     trial.train.snapshots = 0;
     trial.task.sets.validation_examples = config.task.sets.validation_examples.min(config.train.eval_batch as u64);
     trial.task.sets.test_examples = 1;

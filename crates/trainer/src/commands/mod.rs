@@ -8,6 +8,7 @@ mod export;
 mod generate;
 mod heads;
 mod report;
+mod runs;
 mod tasks;
 mod train;
 
@@ -36,6 +37,11 @@ impl Failure {
     pub fn failed(message: impl Display) -> Self {
         Self { message: message.to_string(), code: 1 }
     }
+
+    /// A run's loss or gradient is no longer finite: exit code 4.
+    pub fn diverged(message: impl Display) -> Self {
+        Self { message: message.to_string(), code: 4 }
+    }
 }
 
 /// How a command that did not fail ended.
@@ -62,6 +68,7 @@ pub fn main() -> ExitCode {
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Doctor(arguments)) => doctor::run(&arguments),
         Some(Command::Bench(arguments)) => bench::run(&arguments),
+        Some(Command::Runs(arguments)) => runs::run(&arguments),
         Some(Command::Completions { shell }) => {
             let mut script = vec![]; // clap_complete panics where its reader has gone away
             clap_complete::generate(shell, &mut Cli::command(), "trainer", &mut script);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use burn::train::Interrupter;
-use data::Split;
+use data::{Split, TrainingOrder};
 use model::cost;
 use runs::ledger::thousands;
 use runs::{Config, Lock, Manifest, RunDirectory, RunError, State, Status, Summary};
@@ -19,7 +19,7 @@ use crate::observer::{Observer, Silent};
 use crate::progress::ProgressLine;
 use crate::train::{Ending, train};
 use crate::workers::Reporter;
-use crate::{backend, interrupt};
+use crate::{backend, interrupt, memory};
 
 pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     let Some(path) = &arguments.config else { return Err(Failure::usage("--config FILE is missing")) };
@@ -31,6 +31,7 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     if arguments.tui && !std::io::stdout().is_terminal() {
         return Err(Failure::usage("--tui needs a terminal; leave it out for a progress line"));
     }
+    memory::check(&config).map_err(Failure::failed)?;
     if arguments.dry_run {
         let device = backend::open(config.backend).map_err(Failure::usage)?;
         return dry_run::run(&config, &directory, &device, threads);
@@ -56,6 +57,7 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
         let mut observer = observer(arguments, &interrupter)?;
         if !(arguments.quiet || arguments.tui || arguments.worker) {
             tell(headline(&config, &directory, threads));
+            beside(&config, &directory).into_iter().for_each(tell);
         }
         train(&config, &directory, &device, observer.as_mut(), &interrupter).map_err(Failure::failed)?
     };
@@ -74,10 +76,53 @@ fn done(config: &Config, directory: &RunDirectory, summary: &Summary) -> Result<
     print(result(config, directory, summary));
     match summary.status {
         Status::Finished => Ok(Success::Done),
-        Status::Diverged { step } => Err(Failure::failed(format!(
-            "the run diverged at step {step}: its loss or gradient is no longer finite. Try a smaller train.lr or a longer train.warmup"
-        ))),
+        Status::Diverged { step } => Err(Failure::diverged(diverged(config, directory, step))),
     }
+}
+
+/// At which step, on which samples, and what is left.
+fn diverged(config: &Config, directory: &RunDirectory, step: u64) -> String {
+    let settings = &config.train;
+    let mut order = TrainingOrder::new(&config.task.sets, config.seed);
+    let (micro_batches, batch_size) = (settings.accumulate as u64, settings.batch_size as u64);
+    let samples: Vec<u64> = (0..micro_batches)
+        .flat_map(|micro| order.indices(step.saturating_sub(1), micro, micro_batches, batch_size))
+        .collect();
+    // What can't be read is no checkpoint to go back to.
+    let good = directory.checkpoints().latest().ok().flatten().map(|latest| latest.checkpoint.step);
+    let good = good.map_or("there is no checkpoint before it".to_string(), |step| {
+        format!("the last good checkpoint is {}", directory.checkpoints().path(step).display())
+    });
+    format!(
+        "the run diverged at step {step}: its loss or gradient is no longer finite\n  \
+         training samples of the step: {}\n  {good}\n  try a smaller train.lr or a longer train.warmup",
+        ranges(&samples)
+    )
+}
+
+/// Such as "7, 64 to 127, 3", the first 64 of them.
+fn ranges(numbers: &[u64]) -> String {
+    let parts: Vec<String> = numbers
+        .chunk_by(|a, b| a + 1 == *b)
+        .map(|run| match run {
+            [first, .., last] => format!("{first} to {last}"),
+            run => run.iter().map(u64::to_string).collect(),
+        })
+        .collect();
+    let more = if parts.len() > 64 { ", and more" } else { "" };
+    parts[..parts.len().min(64)].join(", ") + more
+}
+
+/// Where a new run begins although there is one that differs little: that it does, and in what.
+fn beside(config: &Config, directory: &RunDirectory) -> Option<String> {
+    if !directory.checkpoints().steps().is_ok_and(|steps| steps.is_empty()) {
+        return None;
+    }
+    let others = directory.beside(config, 100).into_iter();
+    let (path, differences) = others
+        .map(|(path, other)| (path, other.differences(config)))
+        .min_by_key(|(_, differences)| differences.matches("; ").count())?;
+    Some(format!("beside {}, which is of another config ({differences})", path.display()))
 }
 
 fn threads(arguments: &TrainArguments) -> usize {
@@ -164,4 +209,17 @@ fn result(config: &Config, directory: &RunDirectory, summary: &Summary) -> Strin
 
 fn relative(path: &Path) -> String {
     path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranges;
+
+    #[test]
+    fn samples_in_a_row_are_a_range() {
+        assert_eq!(ranges(&[7, 64, 65, 66, 3, 9, 10]), "7, 64 to 66, 3, 9 to 10");
+        assert_eq!(ranges(&[]), "");
+        let many: Vec<u64> = (0..200).map(|i| i * 2).collect();
+        assert!(ranges(&many).ends_with("124, 126, and more"));
+    }
 }

@@ -5,7 +5,8 @@ use data::Task;
 use runs::{Backend, Config, ConfigError};
 
 use super::report::{Finding, Outcome};
-use crate::{backend, machine};
+use crate::backend;
+use crate::memory::{available_bytes, mib, needed_bytes};
 
 const CONFIG: (&str, &str) = ("config", "the config is complete, and its sizes divide as they must");
 const ENVIRONMENT: (&str, &str) = ("environment", "the backend is in this build and finds a device");
@@ -70,11 +71,11 @@ fn source(task: &Task) -> String {
 }
 
 fn memory(config: &Config) -> Outcome {
-    let needed = machine::needed_memory(&config.model, config.dims(), config.train.batch_size, config.train.eval_batch);
+    let needed = needed_bytes(config);
     if !matches!(config.backend, Backend::Flex | Backend::Ndarray) {
         return Outcome::skipped(format!("about {} MiB needed; the device does not tell what it has", mib(needed)));
     }
-    match machine::available_memory() {
+    match available_bytes() {
         None => Outcome::skipped(format!("about {} MiB needed; this system does not tell what is free", mib(needed))),
         Some(available) => fits(needed, available),
     }
@@ -89,10 +90,6 @@ fn fits(needed: u64, available: u64) -> Outcome {
         );
     }
     Outcome::ok(format!("about {} MiB needed, {} MiB free", mib(needed), mib(available)))
-}
-
-fn mib(bytes: u64) -> u64 {
-    bytes.div_ceil(1 << 20)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ fn results(place: &Workplace, out: &str) -> Results {
 }
 
 /// The files that must not depend on how the runs came about, by name.
-fn comparable(place: &Workplace, out: &str) -> BTreeMap<String, Vec<u8>> {
+pub fn comparable(place: &Workplace, out: &str) -> BTreeMap<String, Vec<u8>> {
     let folder = place.path().join(out).join("test");
     let mut paths: Vec<_> = ["results.json", "runs.csv", "curves.csv"].map(|name| folder.join(name)).into();
     paths.extend(fs::read_dir(folder.join("figures")).unwrap().map(|entry| entry.unwrap().path()));
@@ -222,7 +222,7 @@ fn killed_comparisons_end_alike() {
 
 /// Process ids of the children of a process.
 #[cfg(target_os = "linux")]
-fn workers_of(parent: u32) -> Vec<u32> {
+pub fn workers_of(parent: u32) -> Vec<u32> {
     let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
     let children = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     children.flat_map(|list| list.split_whitespace().map(|id| id.parse().unwrap()).collect::<Vec<u32>>()).collect()

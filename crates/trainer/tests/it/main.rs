@@ -8,6 +8,7 @@ mod command_line;
 mod compare;
 mod dashboard;
 mod doctor;
+mod durable;
 mod generate;
 mod heads;
 mod interrupt;

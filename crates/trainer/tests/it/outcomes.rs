@@ -66,20 +66,22 @@ const DIVERGING: &str = "--config small.toml --set train.lr=1000 --set train.cli
 fn a_diverged_run_counts_as_a_failure() {
     let place = Workplace::new();
     place.file("small.toml", SMALL);
-    let ran = place.run(DIVERGING).expect(1);
+    let ran = place.run(DIVERGING).expect(4);
     let run = place.only_run("runs");
     let summary = Summary::read(&run.summary_path()).unwrap();
     let Status::Diverged { step } = summary.status else { panic!("{summary:?}") };
     assert_eq!((summary.steps, summary.validation, summary.test), (step, None, None));
     assert!(ran.stdout.contains(&format!("diverged at step {step}")), "{ran:?}");
-    assert!(ran.stderr.contains("Try a smaller train.lr"), "{ran:?}");
+    for part in ["training samples of the step: ", "checkpoint", "try a smaller train.lr"] {
+        assert!(ran.stderr.contains(part), "{part}\n{ran:?}");
+    }
     assert!(metrics(&run).last().unwrap().diverged());
     // Shown again, it is a failure again.
-    let again = place.run(DIVERGING).expect(1);
+    let again = place.run(DIVERGING).expect(4);
     assert!(again.stdout.contains("is done already"), "{again:?}");
 
     // Where the update of the very last step breaks the model, only the evaluation after it can tell.
-    let ran = place.run(&format!("{DIVERGING} --set train.steps={} --out last", step - 1)).expect(1);
+    let ran = place.run(&format!("{DIVERGING} --set train.steps={} --out last", step - 1)).expect(4);
     let summary = Summary::read(&place.only_run("last").summary_path()).unwrap();
     assert_eq!(summary.status, Status::Diverged { step: step - 1 }, "{ran:?}");
     assert_eq!((summary.validation, summary.test), (None, None));

@@ -30,7 +30,8 @@ fn complete(kind: &str) -> String {
         None => "decoder",
     };
     let model = format!("[model]\narchitecture = \"{architecture}\"\nkv_heads = 8\nd_head = 8\nd_ff = 256\n");
-    let text = format!("[task]\nkind = \"{kind}\"\ntrain_examples = 100\n{model}");
+    let train = "[train]\ncheckpoint_every = 10\nkeep_checkpoints = 2\n";
+    let text = format!("[task]\nkind = \"{kind}\"\ntrain_examples = 100\n{model}{train}");
     Config::parse(&text, "arm.toml").unwrap().to_toml()
 }
 
@@ -116,6 +117,55 @@ fn two_hundred_malformed_configs_give_one_readable_error_each() {
     }
     println!("{count} malformed configs");
     assert!(count >= 200, "{count}");
+}
+
+/// One character lost, doubled, put in, changed or swapped, in any key of any task: refused, with the key that was meant; or,
+/// where another is as near, such as `beta2` for `beta3`, with that one.
+#[test]
+fn a_thousand_typos_are_refused_with_the_right_suggestion() {
+    let mut state = 1u64;
+    let mut below = |most: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % most
+    };
+    let texts: Vec<String> = Task::kinds().iter().map(|kind| complete(kind)).collect();
+    let (mut tried, mut others) = (0, 0);
+    while tried < 1000 {
+        let text = &texts[below(texts.len())];
+        let keys = keys(text);
+        let (section, key, _) = &keys[below(keys.len())];
+        let mut typo: Vec<char> = key.chars().collect();
+        let (at, letter) = (below(typo.len()), char::from(b"abcdefghijklmnopqrstuvwxyz0123456789_"[below(37)]));
+        match below(5) {
+            0 => drop(typo.remove(at)),
+            1 => typo.insert(at, typo[at]),
+            2 => typo.insert(at, letter),
+            3 => typo[at] = letter,
+            _ => typo.swap(at.min(key.len() - 2), at.min(key.len() - 2) + 1),
+        }
+        let typo: String = typo.into_iter().collect();
+        // Without its kind a task has no keys to compare with.
+        let is_key = keys.iter().any(|(other, key, _)| other == section && *key == typo);
+        if typo.is_empty() || is_key || key == "kind" {
+            continue;
+        }
+        tried += 1;
+        let text = replace(text, section, key, |line| line.replacen(key.as_str(), &typo, 1));
+        let error = Config::parse(&text, "arm.toml").unwrap_err();
+        let full = |key: &str| if section.is_empty() { key.to_string() } else { format!("{section}.{key}") };
+        assert_eq!(error.key(), Some(full(&typo).as_str()), "{error}");
+        let help = &error.diagnostics()[0].help[0];
+        if *help == format!("did you mean `{}`?", full(key)) {
+            continue;
+        }
+        let meant = help.strip_prefix("did you mean `").and_then(|rest| rest.strip_suffix("`?"));
+        let meant = meant.unwrap_or_else(|| panic!("`{typo}` for `{key}`: {help}"));
+        let meant = meant.rsplit('.').next().unwrap();
+        let distance = |key: &str| strsim::osa_distance(key, &typo);
+        assert!(distance(meant) <= distance(key), "`{typo}` for `{key}`: {help}");
+        others += 1;
+    }
+    assert!(others <= 50, "{others} of {tried} could have been another key");
 }
 
 #[test]

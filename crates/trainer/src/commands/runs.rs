@@ -1,0 +1,149 @@
+//! `trainer runs`: how run directories stand, and whether they are intact.
+
+use runs::{Condition, Inspection, inspection};
+use serde::Serialize;
+
+use super::{Failure, Success, print};
+use crate::cli::RunsArguments;
+
+pub fn run(arguments: &RunsArguments) -> Result<Success, Failure> {
+    let mut found = vec![];
+    for folder in &arguments.folders {
+        for run in inspection::find(folder).map_err(Failure::usage)? {
+            found.push(inspection::inspect(&run, arguments.verify));
+        }
+    }
+    let totals = Totals::of(&found);
+    if arguments.json {
+        let list = List { verified: arguments.verify, totals: &totals, runs: &found };
+        // Only types that JSON lacks could fail, and there are none.
+        print(serde_json::to_string_pretty(&list).unwrap_or_default());
+    } else {
+        print(table(&found, &totals, arguments.verify));
+    }
+    if totals.damaged == 0 { Ok(Success::Done) } else { Ok(Success::Unwell) }
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct List<'a> {
+    /// Whether checksums were compared.
+    verified: bool,
+    totals: &'a Totals,
+    runs: &'a [Inspection],
+}
+
+/// How many runs are in each state, and their bytes.
+#[derive(Debug, Default, PartialEq, Serialize)]
+struct Totals {
+    runs: usize,
+    done: usize,
+    partial: usize,
+    running: usize,
+    failed: usize,
+    damaged: usize,
+    bytes: u64,
+}
+
+impl Totals {
+    fn of(found: &[Inspection]) -> Self {
+        let count = |state| found.iter().filter(|run| run.state == state).count();
+        Self {
+            runs: found.len(),
+            done: count(Condition::Done),
+            partial: count(Condition::Partial),
+            running: count(Condition::Running),
+            failed: count(Condition::Failed),
+            damaged: count(Condition::Damaged),
+            bytes: found.iter().map(|run| run.bytes).sum(),
+        }
+    }
+
+    /// Such as "3 runs: 2 done, 1 partial; 1.2 MiB".
+    fn sentence(&self, verified: bool) -> String {
+        let counts = [
+            (self.done, Condition::Done),
+            (self.partial, Condition::Partial),
+            (self.running, Condition::Running),
+            (self.failed, Condition::Failed),
+            (self.damaged, Condition::Damaged),
+        ];
+        let counts: Vec<String> = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, state)| format!("{count} {}", state.name()))
+            .collect();
+        let runs = if self.runs == 1 { "1 run".to_string() } else { format!("{} runs", self.runs) };
+        let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
+        let verified = if verified { "; checksums compared" } else { "" };
+        format!("{runs}{counts}; {}{verified}", size(self.bytes))
+    }
+}
+
+fn table(found: &[Inspection], totals: &Totals, verified: bool) -> String {
+    let mut lines = vec![];
+    if !found.is_empty() {
+        lines.push(format!("{:<8} {:>15} {:>11}  run", "state", "step", "size"));
+    }
+    for run in found {
+        let steps = run.steps.map_or("?".to_string(), |steps| steps.to_string());
+        let progress = format!("{}/{steps}", run.step);
+        let path = plain(&run.path.display().to_string());
+        lines.push(format!("{:<8} {progress:>15} {:>11}  {path}", run.state.name(), size(run.bytes)));
+        lines.extend(run.problems.iter().map(|problem| format!("         {}", plain(problem))));
+    }
+    if !found.is_empty() {
+        lines.push(String::new());
+    }
+    lines.push(totals.sentence(verified));
+    lines.join("\n")
+}
+
+/// Text from a file without what a terminal would take for a command.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..0x10_0000 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        0x10_0000..0x4000_0000 => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+        _ => format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inspection(state: Condition, step: u64, problems: &[&str]) -> Inspection {
+        Inspection {
+            path: format!("runs/{}-seed0-0123abcd", state.name()).into(),
+            state,
+            step,
+            steps: (state != Condition::Damaged).then_some(800),
+            bytes: 3_456_789,
+            problems: problems.iter().map(|problem| problem.to_string()).collect(),
+        }
+    }
+
+    #[test]
+    fn runs_are_listed_with_what_is_wrong() {
+        let found = [
+            inspection(Condition::Done, 800, &[]),
+            inspection(Condition::Partial, 120, &[]),
+            inspection(Condition::Damaged, 0, &["config.toml: not \u{1b}[31m TOML"]),
+        ];
+        insta::assert_snapshot!(table(&found, &Totals::of(&found), true), @r"
+        state               step        size  run
+        done             800/800     3.3 MiB  runs/done-seed0-0123abcd
+        partial          120/800     3.3 MiB  runs/partial-seed0-0123abcd
+        damaged              0/?     3.3 MiB  runs/damaged-seed0-0123abcd
+                 config.toml: not �[31m TOML
+
+        3 runs: 1 done, 1 partial, 1 damaged; 9.9 MiB; checksums compared
+        ");
+        assert_eq!(table(&[], &Totals::default(), false), "0 runs; 0 B");
+    }
+}

@@ -88,9 +88,11 @@ pub fn needed(backend: Backend, model: &ModelConfig, dims: Dims, batch: usize, e
     let maps = kept.maps * h * (l * l + l * ls + ls * ls);
     let logits = 4 * l * dims.outputs as u64;
     let step = COPIES * parameters + batch as u64 * (layers * (stream + maps) + logits);
+    // A mask is of bytes, and made anew for each pass from a copy or two.
+    let mask = 4 * (l * l + l * ls + ls * ls);
     // In evaluation a block's nodes are freed when the next one's are made.
     let evaluation = eval_batch as u64 * ((stream + maps) / 2 + logits);
-    PROGRAM + 4 * (step + evaluation)
+    PROGRAM + mask + 4 * (step + evaluation)
 }
 
 /// Memory that this process can still get: what is free, swap included, within the limit of its group and its own.

@@ -224,7 +224,7 @@ fn index<S: Simd, const W: usize>(simd: S) -> S::f32s {
 #[inline(always)]
 fn dot<S: Simd, const W: usize>(simd: S, panel: &[f32], block: &[S::f32s]) -> [S::f32s; W] {
     let mut sums = [simd.splat_f32s(0.0); W];
-    for (numbers, &vector) in panel.chunks_exact(W).zip(block) {
+    for (numbers, &vector) in panel.as_chunks::<W>().0.iter().zip(block) {
         for t in 0..W {
             sums[t] = mul_add(simd, simd.splat_f32s(numbers[t]), vector, sums[t]);
         }
@@ -235,7 +235,7 @@ fn dot<S: Simd, const W: usize>(simd: S, panel: &[f32], block: &[S::f32s]) -> [S
 /// Adds to each of K sums the W rows of a panel, weighted lane by lane.
 #[inline(always)]
 fn add_weighted<S: Simd, const W: usize>(simd: S, panel: &[f32], weights: &[S::f32s; W], sums: &mut [S::f32s]) {
-    for (numbers, sum) in panel.chunks_exact(W).zip(sums) {
+    for (numbers, sum) in panel.as_chunks::<W>().0.iter().zip(sums) {
         let mut even = *sum;
         let mut odd = simd.splat_f32s(0.0);
         for t in 0..W / 2 {

@@ -174,8 +174,8 @@ impl Group<'_> {
                     (&weights, &gradient_rows[of_block.clone()], &mut value_sums),
                     (&differences, &query_rows[of_block], &mut key_sums),
                 ] {
-                    let of_keys: &[f32] = cast_slice(&all[..end]);
-                    for (numbers, sums) in of_keys.chunks_exact(T * W).zip(sums.chunks_exact_mut(T * vectors)) {
+                    let of_keys = cast_slice::<_, f32>(&all[..end]).as_chunks::<W>().0;
+                    for (numbers, sums) in of_keys.as_chunks::<T>().0.iter().zip(sums.chunks_exact_mut(T * vectors)) {
                         add_rows::<S, W, T>(simd, numbers, rows, sums);
                     }
                 }
@@ -203,21 +203,26 @@ fn copy_rows<const W: usize>(to: &mut [f32], from: Heads, b: usize, h: usize, le
 
 /// Adds to each of T sums (rows of vectors) the W rows, weighted by the sum's W numbers.
 #[inline(always)]
-fn add_rows<S: Simd, const W: usize, const T: usize>(simd: S, numbers: &[f32], rows: &[S::f32s], sums: &mut [S::f32s]) {
+fn add_rows<S: Simd, const W: usize, const T: usize>(
+    simd: S,
+    numbers: &[[f32; W]; T],
+    rows: &[S::f32s],
+    sums: &mut [S::f32s],
+) {
     let vectors = rows.len() / W;
     for v in 0..vectors {
         let mut of_tile = [simd.splat_f32s(0.0); T];
-        for t in 0..T {
-            of_tile[t] = sums[t * vectors + v];
+        for (t, sum) in of_tile.iter_mut().enumerate() {
+            *sum = sums[t * vectors + v];
         }
-        for i in 0..W {
-            let row = rows[i * vectors + v];
+        for (i, row) in rows.chunks_exact(vectors).take(W).enumerate() {
+            let row = row[v];
             for t in 0..T {
-                of_tile[t] = mul_add(simd, simd.splat_f32s(numbers[t * W + i]), row, of_tile[t]);
+                of_tile[t] = mul_add(simd, simd.splat_f32s(numbers[t][i]), row, of_tile[t]);
             }
         }
-        for t in 0..T {
-            sums[t * vectors + v] = of_tile[t];
+        for (t, sum) in of_tile.iter().enumerate() {
+            sums[t * vectors + v] = *sum;
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Multi-head attention (Vaswani 2017, section 3.2), with grouped queries (Ainslie 2023), in the open: every node of
-//! the computation is a line, and the maps are returned by the call rather than hooked.
+//! Multi-head attention (Vaswani 2017, section 3.2), with grouped queries (Ainslie 2023): projections, heads and their merge.
+//! What happens between is [`kernels::attention()`], in the open where maps or nodes are asked for: they are returned by the call
+//! rather than hooked.
 
 use burn::module::Module;
 use burn::nn::Linear;

@@ -1,7 +1,7 @@
 //! AdamW (Loshchilov 2019, algorithm 2) as PyTorch computes it, with clipping of the global gradient norm.
 //!
-//! All parameters are one flat tensor here: an update is a dozen operations whatever the number of layers, the global norm
-//! is one sum, and the state is saved by parameter path. (Burn's AdamW keys its state by random ids, and its clipping is
+//! All parameters are one flat tensor here: an update is one pass whatever the number of layers, the global norm is one sum,
+//! and the state is saved by parameter path. (Burn's AdamW keys its state by random ids, and its clipping is
 //! per tensor.)
 
 use std::collections::BTreeMap;

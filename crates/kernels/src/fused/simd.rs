@@ -126,5 +126,5 @@ pub(crate) fn normal<S: Simd>(simd: S, x: S::f32s) -> (S::f32s, S::f32s) {
     let half_erfc = simd.mul_f32s(simd.mul_f32s(gauss, simd.splat_f32s(0.5)), simd.mul_f32s(t, p));
     let upper = simd.sub_f32s(simd.splat_f32s(1.0), half_erfc);
     let distribution = simd.select_f32s(simd.less_than_f32s(x, simd.splat_f32s(0.0)), half_erfc, upper);
-    (distribution, simd.mul_f32s(gauss, simd.splat_f32s(0.398_942_28)))
+    (distribution, simd.mul_f32s(gauss, simd.splat_f32s(0.398_942_3)))
 }

@@ -9,7 +9,8 @@ use super::*;
 #[test]
 fn a_config_of_terabytes_is_refused_with_the_numbers() {
     let place = tiny();
-    let huge = "--set task.seq_len=512 --set model.layers=1000 --set train.batch_size=512";
+    let huge = "--set task.seq_len=512 --set model.layers=1000 --set model.d_model=64 \
+        --set train.batch_size=512";
     for more in ["", "--dry-run"] {
         let ran = place.run(&format!("--config tiny.toml {huge} {more}")).expect(1);
         assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
@@ -19,7 +20,7 @@ fn a_config_of_terabytes_is_refused_with_the_numbers() {
     }
     assert!(!place.path().join("runs").exists());
     let experiment = "baseline = \"h1\"\nregime = \"split\"\n[metric]\nmargin = 0.02\n[base]\nconfig = \"tiny.toml\"\n\
-        task.seq_len = 512\nmodel.layers = 1000\ntrain.batch_size = 512\n[grid]\n\"model.heads\" = [1, 2]\n";
+        task.seq_len = 512\nmodel.layers = 1000\nmodel.d_model = 64\ntrain.batch_size = 512\n[grid]\n\"model.heads\" = [1, 2]\n";
     place.file("test.toml", experiment);
     let ran = place.run("compare test.toml").expect(1);
     assert!(ran.stderr.contains("arm h1: training needs about "), "{ran:?}");

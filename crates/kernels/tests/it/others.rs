@@ -25,7 +25,7 @@ fn check_linear(n: usize, i: usize, o: usize, has_bias: bool, activation: Activa
     let weights = numbers.vector(n * o, 1.0);
     let parts = |x: &[Tensor<1>]| {
         let bias = has_bias.then(|| x[2].clone());
-        // The weight as a transposed view, the input as a view of part of a tensor.
+        // The weight is a transposed view, as that of tied embeddings.
         (x[0].clone().reshape([n, i]), x[1].clone().reshape([o, i]).transpose(), bias)
     };
     let fused = |x: &[Tensor<1>]| {

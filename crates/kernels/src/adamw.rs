@@ -91,20 +91,22 @@ fn primitive(x: Tensor<1>) -> burn::backend::flex::FlexTensor {
 
 #[cfg(feature = "flex")]
 fn fused(flat: Flat, gradient: Tensor<1>, update: Update) -> Flat {
-    use crate::fused::buffer::{contiguous, slice};
+    use crate::fused::buffer::{contiguous, slice, tensor, unwritten};
     use burn::backend::Flex;
     let own = |x: Tensor<1>| primitive(x).to_contiguous();
-    let (mut parameters, mut first, mut second) =
-        (own(flat.parameters), own(flat.first_moment), own(flat.second_moment));
-    let gradient = contiguous(primitive(gradient));
-    // Copied where somebody else reads them too, as a model reads its parameters; in place where not.
+    let (mut first, mut second) = (own(flat.first_moment), own(flat.second_moment));
+    let (old, gradient) = (contiguous(primitive(flat.parameters)), contiguous(primitive(gradient)));
+    let mut parameters = unwritten(slice(&old).len());
+    // Moments change in place, where nobody else reads them; parameters are read by the model until it has the new ones.
     crate::fused::adamw::step(
-        parameters.storage_mut::<f32>(),
+        slice(&old),
+        &mut parameters,
         slice(&gradient),
         first.storage_mut::<f32>(),
         second.storage_mut::<f32>(),
         update,
     );
+    let parameters = tensor(parameters, old.layout().shape().clone());
     let [parameters, first_moment, second_moment] = [parameters, first, second].map(Tensor::from_primitive::<Flex>);
     Flat { parameters, first_moment, second_moment }
 }

@@ -2,6 +2,8 @@
 
 use burn::tensor::{Bool, Tensor, activation::softmax};
 
+use crate::linear::{self, Activation, linear};
+
 /// What may be read, and which weights are dropped.
 #[derive(Clone, Copy, Default)]
 pub struct Attending<'a> {
@@ -76,16 +78,79 @@ fn masked_softmax(scores: Tensor<4>, attending: Attending) -> Tensor<4> {
     }
 }
 
+/// The weights of a projection.
+#[derive(Clone, Debug)]
+pub struct Projection {
+    /// `[D, heads·K]`.
+    pub weight: Tensor<2>,
+    /// `[heads·K]`.
+    pub bias: Option<Tensor<1>>,
+}
+
+/// Contexts `[B, H, L, K]` of positions `x` `[B, L, D]` that read each other: [`attention`] with the projections of `x` to
+/// queries, keys and values as heads of width `k`. The kernel takes all three in one product.
+///
+/// # Panics
+/// On shapes that don't fit.
+pub fn self_attention(x: Tensor<3>, projections: [Projection; 3], k: usize, attending: Attending) -> Tensor<4> {
+    #[cfg(feature = "flex")]
+    if crate::is_fused(&x) {
+        return fused_self_attention(x, projections, k, attending);
+    }
+    plain_self_attention(x, projections, k, attending)
+}
+
+/// [`self_attention`] in Burn's operations.
+pub fn plain_self_attention(x: Tensor<3>, projections: [Projection; 3], k: usize, attending: Attending) -> Tensor<4> {
+    let [b, l, _] = x.dims();
+    let [query, key, value] = projections.map(|Projection { weight, bias }| {
+        let heads = weight.dims()[1] / k;
+        linear::plain(x.clone(), weight, bias, Activation::None).reshape([b, l, heads, k]).swap_dims(1, 2)
+    });
+    plain(query, key, value, attending).contexts
+}
+
+#[cfg(feature = "flex")]
+fn fused_self_attention(x: Tensor<3>, projections: [Projection; 3], k: usize, attending: Attending) -> Tensor<4> {
+    use crate::extension::Kernels;
+    use burn::backend::Dispatch;
+
+    let widths = projections.each_ref().map(|projection| projection.weight.dims()[1]);
+    let [h, g, values] = widths.map(|width| width / k);
+    assert!(g > 0 && h % g == 0, "{h} query heads can't share {g} key/value heads");
+    assert_eq!(g, values, "heads of keys and of values");
+    let length = x.dims()[1];
+    let has_bias = projections.iter().any(|projection| projection.bias.is_some());
+    let device = x.device();
+    let biases = projections
+        .iter()
+        .zip(widths)
+        .map(|(projection, width)| projection.bias.clone().unwrap_or_else(|| Tensor::zeros([width], &device)));
+    let bias = has_bias.then(|| Tensor::cat(biases.collect(), 0));
+    let weight = Tensor::cat(projections.map(|projection| projection.weight).to_vec(), 1);
+    let all = linear(x, weight, bias, Activation::None);
+    let masks = masks(attending, length, length);
+    Tensor::from_dispatch(Dispatch::packed_attention(all.into_dispatch(), [h, g], masks))
+}
+
 #[cfg(feature = "flex")]
 fn fused(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, attending: Attending) -> Tensor<4> {
-    use crate::extension::{Kernels, Masks};
-    use crate::fused::attention::{Dropped, Forbidden, Marks};
-    use burn::backend::{Dispatch, DispatchTensorKind, TensorMetadata};
+    use crate::extension::Kernels;
+    use burn::backend::Dispatch;
 
     let ([_, h, lq, k], [_, g, lk, _]) = (query.dims(), key.dims());
     assert!(g > 0 && h % g == 0, "{h} query heads can't share {g} key/value heads");
     assert_eq!(key.dims(), value.dims(), "keys and values");
     assert_eq!([query.dims()[0], k], [key.dims()[0], key.dims()[3]], "queries and keys");
+    let (query, key, value) = (query.into_dispatch(), key.into_dispatch(), value.into_dispatch());
+    Tensor::from_dispatch(Dispatch::attention(query, key, value, masks(attending, lq, lk)))
+}
+
+#[cfg(feature = "flex")]
+fn masks(attending: Attending, lq: usize, lk: usize) -> crate::extension::Masks {
+    use crate::fused::attention::{Dropped, Forbidden, Marks};
+    use burn::backend::{DispatchTensorKind, TensorMetadata};
+
     let marks = |marks: &Tensor<4, Bool>| match marks.clone().into_dispatch().kind {
         DispatchTensorKind::Flex(marks) => Marks::new(marks.bool()),
         other => panic!("queries on flex, but a mask on {:?}", other.device()),
@@ -110,6 +175,5 @@ fn fused(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, attending: Attendin
         .dropout
         .filter(|&(_, probability)| probability > 0.0)
         .map(|(dropped, probability)| Dropped { marks: marks(dropped), scale: (1.0 / (1.0 - probability)) as f32 });
-    let (query, key, value) = (query.into_dispatch(), key.into_dispatch(), value.into_dispatch());
-    Tensor::from_dispatch(Dispatch::attention(query, key, value, Masks { forbidden, dropped }))
+    crate::extension::Masks { forbidden, dropped }
 }

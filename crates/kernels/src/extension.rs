@@ -46,6 +46,9 @@ pub trait Kernels: Backend {
         masks: Masks,
     ) -> FloatTensor<Self>;
 
+    /// Attention whose queries, keys and values are columns of one tensor; see [`crate::self_attention()`].
+    fn packed_attention(projections: FloatTensor<Self>, heads: [usize; 2], masks: Masks) -> FloatTensor<Self>;
+
     /// See [`crate::cross_entropy()`].
     fn cross_entropy(logits: FloatTensor<Self>, targets: IntTensor<Self>) -> FloatTensor<Self>;
 }
@@ -93,7 +96,11 @@ impl Kernels for Flex {
         value: FloatTensor<Self>,
         masks: Masks,
     ) -> FloatTensor<Self> {
-        attention::Pass::run(query, key, value, masks).contexts
+        attention::Pass::apart(query, key, value, masks).contexts
+    }
+
+    fn packed_attention(projections: FloatTensor<Self>, heads: [usize; 2], masks: Masks) -> FloatTensor<Self> {
+        attention::Pass::packed(projections, heads, masks).contexts
     }
 
     fn cross_entropy(logits: FloatTensor<Self>, targets: IntTensor<Self>) -> FloatTensor<Self> {
@@ -135,6 +142,10 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         masks: Masks,
     ) -> FloatTensor<Self> {
         attention::tracked::<C>(query, key, value, masks)
+    }
+
+    fn packed_attention(projections: FloatTensor<Self>, heads: [usize; 2], masks: Masks) -> FloatTensor<Self> {
+        attention::tracked_packed::<C>(projections, heads, masks)
     }
 
     fn cross_entropy(logits: FloatTensor<Self>, targets: IntTensor<Self>) -> FloatTensor<Self> {

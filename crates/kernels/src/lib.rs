@@ -21,7 +21,7 @@ mod extension;
 #[cfg(feature = "flex")]
 mod fused;
 
-pub use attention::{Attending, attention};
+pub use attention::{Attending, Projection, attention, self_attention};
 pub use cross_entropy::cross_entropy;
 pub use layer_norm::layer_norm;
 pub use linear::{Activation, linear};

@@ -4,8 +4,8 @@
 
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::Tensor;
-use kernels::attention::{self, Attending, attention};
+use burn::tensor::{Bool, Device, Tensor};
+use kernels::attention::{self, Attending, Projection, attention, self_attention};
 
 use crate::block::projected;
 use crate::cache::{KeyValues, Past};
@@ -62,6 +62,31 @@ pub struct AttentionCall<'a> {
     pub trace: Option<Part<'a>>,
 }
 
+/// Weights that are dropped, and their probability.
+type Dropped = Option<(Tensor<4, Bool>, f64)>;
+
+impl AttentionCall<'_> {
+    /// Whether the nodes between projections and contexts are asked for.
+    fn shows_nodes(&self) -> bool {
+        self.maps || self.trace.is_some()
+    }
+
+    fn attending<'a>(&'a self, dropped: &'a Dropped) -> Attending<'a> {
+        Attending {
+            forbidden: self.mask.and_then(|mask| mask.forbidden.as_ref()),
+            is_causal: self.mask.is_some_and(|mask| mask.is_causal),
+            empty_rows: self.mask.and_then(|mask| mask.empty_rows.as_ref()),
+            dropout: dropped.as_ref().map(|(dropped, probability)| (dropped, *probability)),
+        }
+    }
+
+    /// Of scores `[B, H, Lq, Lk]`.
+    fn dropped(&self, scores: [usize; 4], device: &Device) -> Dropped {
+        let dropout = self.dropout?;
+        Some((dropout.dropped(scores, device)?, dropout.probability()))
+    }
+}
+
 /// What [`Attention::forward`] gives.
 #[derive(Clone, Debug)]
 pub struct AttentionOutput {
@@ -114,6 +139,16 @@ impl Attention {
     /// scores from Lq queries to all keys, of which those of `x` are the last.
     pub(crate) fn read_itself(&self, x: Tensor<3>, past: Option<&mut Past>, call: AttentionCall) -> AttentionOutput {
         let l = x.dims()[1];
+        let has_unread = call.mask.is_some_and(|mask| mask.unread_keys.is_some());
+        if past.is_none() && !has_unread && !self.rotate && !call.shows_nodes() {
+            let dropped = call.dropped([x.dims()[0], self.heads, l, l], &x.device());
+            let projections = [&self.query, &self.key, &self.value].map(|layer| Projection {
+                weight: layer.weight.val(),
+                bias: layer.bias.as_ref().map(|bias| bias.val()),
+            });
+            let context = self_attention(x, projections, self.d_head, call.attending(&dropped));
+            return self.merge(context, None, call);
+        }
         // What no query may read must not matter, whatever it holds: its key and value are those of a zero vector. Here
         // it still asks, but never with a NaN, whose gradient would reach every other key.
         let (asking, read) = match call.mask.and_then(|mask| mask.unread_keys.clone()) {
@@ -180,19 +215,10 @@ impl Attention {
 
     /// Attention, its merge and the output projection, from queries `[B, H, Lq, K]`.
     fn attend(&self, query: Tensor<4>, KeyValues { keys, values }: KeyValues, call: AttentionCall) -> AttentionOutput {
-        let [b, h, lq, k] = query.dims();
-        let scores = [b, h, lq, keys.dims()[2]];
-        let dropped = call.dropout.and_then(|dropout| {
-            let dropped = dropout.dropped(scores, &query.device())?;
-            Some((dropped, dropout.probability()))
-        });
-        let attending = Attending {
-            forbidden: call.mask.and_then(|mask| mask.forbidden.as_ref()),
-            is_causal: call.mask.is_some_and(|mask| mask.is_causal),
-            empty_rows: call.mask.and_then(|mask| mask.empty_rows.as_ref()),
-            dropout: dropped.as_ref().map(|(dropped, probability)| (dropped, *probability)),
-        };
-        let (context, maps) = if call.maps || call.trace.is_some() {
+        let [b, h, lq, _] = query.dims();
+        let dropped = call.dropped([b, h, lq, keys.dims()[2]], &query.device());
+        let attending = call.attending(&dropped);
+        let (context, maps) = if call.shows_nodes() {
             let attended = attention::plain(query, keys, values, attending);
             keep(call.trace, "scores", &attended.scores);
             keep(call.trace, "maps", &attended.maps);
@@ -200,6 +226,12 @@ impl Attention {
         } else {
             (attention(query, keys, values, attending), None)
         };
+        self.merge(context, maps, call)
+    }
+
+    /// The merge and the output projection of contexts `[B, H, Lq, K]`.
+    fn merge(&self, context: Tensor<4>, maps: Option<Tensor<4>>, call: AttentionCall) -> AttentionOutput {
+        let [b, h, lq, k] = context.dims();
         let contexts = call.contexts.then(|| context.clone());
         let context = gated(context, call);
         keep(call.trace, "context", &context);

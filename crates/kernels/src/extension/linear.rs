@@ -7,7 +7,7 @@ use burn::backend::flex::FlexTensor;
 use super::Tracked;
 use crate::fused::Matrix;
 use crate::fused::buffer::{contiguous, dims, slice, tensor};
-use crate::fused::linear::{Wanted, backward, forward};
+use crate::fused::linear::{Gradient, Wanted, backward, forward};
 use crate::linear::Activation;
 
 /// A forward pass with what the backward pass reads.
@@ -71,10 +71,20 @@ impl<const N: usize> Backward<Flex, N> for Step {
 
     fn backward(self, ops: Ops<State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
         let State { x, weight, slope } = ops.state;
-        let gradient = contiguous(grads.consume::<Flex>(&ops.node));
+        let mut gradient = contiguous(grads.consume::<Flex>(&ops.node));
         let is_wanted = |parent: usize| ops.parents.get(parent).is_some_and(Option::is_some);
         let wanted = Wanted { x: is_wanted(0), weight: is_wanted(1), bias: is_wanted(2) };
-        let result = backward(slice(&gradient), slope.as_ref().map(slice), rows(&x), matrix(&weight), wanted);
+        let count = gradient.layout().num_elements();
+        let gradient = match &slope {
+            // In place, unless somebody else holds the gradient too: it is copied then.
+            Some(slope) => {
+                let first = gradient.layout().start_offset();
+                let gradient = &mut gradient.storage_mut::<f32>()[first..first + count];
+                Gradient::Activated { gradient, slope: slice(slope) }
+            }
+            None => Gradient::Plain(slice(&gradient)),
+        };
+        let result = backward(gradient, rows(&x), matrix(&weight), wanted);
         let [_, o]: [usize; 2] = dims(&weight);
         let shapes = [x.layout().shape().clone(), weight.layout().shape().clone(), [o].into()];
         let gradients = [result.x, result.weight, result.bias];

@@ -9,17 +9,26 @@ use crate::adamw::Update;
 /// Entries a piece.
 const ENTRIES: usize = 1 << 15;
 
-/// Updates parameters and moments in place; all of one length.
-pub(crate) fn step(parameters: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32], update: Update) {
-    let pieces: Vec<_> = (parameters.chunks_mut(ENTRIES).zip(gradient.chunks(ENTRIES)))
+/// Writes new parameters and updates moments in place; all of one length.
+pub(crate) fn step(
+    old: &[f32],
+    parameters: &mut [f32],
+    gradient: &[f32],
+    first: &mut [f32],
+    second: &mut [f32],
+    update: Update,
+) {
+    let pieces: Vec<_> = (old.chunks(ENTRIES).zip(parameters.chunks_mut(ENTRIES)))
+        .zip(gradient.chunks(ENTRIES))
         .zip(first.chunks_mut(ENTRIES).zip(second.chunks_mut(ENTRIES)))
         .collect();
-    for_each(gradient.len() * 16, pieces, |((parameters, gradient), (first, second))| {
-        vectorized(Step { parameters, gradient, first, second, update });
+    for_each(gradient.len() * 16, pieces, |(((old, parameters), gradient), (first, second))| {
+        vectorized(Step { old, parameters, gradient, first, second, update });
     });
 }
 
 struct Step<'a> {
+    old: &'a [f32],
     parameters: &'a mut [f32],
     gradient: &'a [f32],
     first: &'a mut [f32],
@@ -33,15 +42,16 @@ impl WithSimd for Step<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let numbers = Numbers::new(simd, self.update);
+        let (old, old_tail) = S::as_simd_f32s(self.old);
         let (parameters, parameters_tail) = S::as_mut_simd_f32s(self.parameters);
         let (gradient, gradient_tail) = S::as_simd_f32s(self.gradient);
         let (first, first_tail) = S::as_mut_simd_f32s(self.first);
         let (second, second_tail) = S::as_mut_simd_f32s(self.second);
-        for (((p, &g), m), v) in parameters.iter_mut().zip(gradient).zip(first).zip(second) {
-            (*p, *m, *v) = numbers.update(simd, *p, g, *m, *v);
+        for ((((p, &old), &g), m), v) in parameters.iter_mut().zip(old).zip(gradient).zip(first).zip(second) {
+            (*p, *m, *v) = numbers.update(simd, old, g, *m, *v);
         }
         if !parameters_tail.is_empty() {
-            let [p, m, v] = [&*parameters_tail, &*first_tail, &*second_tail].map(|tail| simd.partial_load_f32s(tail));
+            let [p, m, v] = [old_tail, &*first_tail, &*second_tail].map(|tail| simd.partial_load_f32s(tail));
             let (p, m, v) = numbers.update(simd, p, simd.partial_load_f32s(gradient_tail), m, v);
             simd.partial_store_f32s(parameters_tail, p);
             simd.partial_store_f32s(first_tail, m);

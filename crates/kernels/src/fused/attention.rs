@@ -14,12 +14,15 @@ mod panels;
 
 pub(crate) use backward::backward;
 pub(crate) use forward::forward;
+pub(crate) use panels::Target;
+
+use std::ops::Range;
 
 use burn::backend::flex::FlexTensor;
 use burn::tensor::DType;
 use pulp::Simd;
 
-use super::simd::{exp, mul_add};
+use super::simd::{exp, mul_add, prefetch};
 
 /// Sizes: B samples, H heads, G key/value heads, Lq queries, Lk keys, width K.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,16 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
+    /// Of scores.
+    fn scale(&self) -> f32 {
+        1.0 / (self.k as f32).sqrt()
+    }
+
+    /// The sample and the key head after these.
+    fn next(&self, sample: usize, group: usize) -> (usize, usize) {
+        if group + 1 < self.g { (sample, group + 1) } else { (sample + 1, 0) }
+    }
+
     /// About how many operations a forward pass has.
     pub fn operations(&self) -> usize {
         self.b * self.h * self.lq * self.lk * (2 * self.k + 16)
@@ -57,10 +70,26 @@ impl<'a> Heads<'a> {
         Self { values: &storage[layout.start_offset().min(storage.len())..], strides, k: shape[3] }
     }
 
+    /// Heads of width K from `column` on in rows of `width`, `[B, L, width]`.
+    pub fn columns(values: &'a [f32], positions: usize, width: usize, column: usize, k: usize) -> Self {
+        Self { values: &values[column.min(values.len())..], strides: [positions * width, k, width], k }
+    }
+
     /// The row at position `l`, `[K]`.
     fn row(&self, b: usize, h: usize, l: usize) -> &'a [f32] {
         let first = b * self.strides[0] + h * self.strides[1] + l * self.strides[2];
         &self.values[first..first + self.k]
+    }
+
+    /// Asks for the rows at `positions`, which are read soon. There need be no such sample, head or position.
+    #[inline(always)]
+    fn prefetch(&self, b: usize, h: usize, positions: Range<usize>) {
+        let start = self.values.as_ptr().wrapping_add(b * self.strides[0] + h * self.strides[1]);
+        for l in positions {
+            for column in (0..self.k).step_by(16) {
+                prefetch(start.wrapping_add(l * self.strides[2] + column));
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use pulp::{Simd, WithSimd};
 
 use super::buffer::unwritten;
 use super::matmul::{Matrix, Write, product};
-use super::simd::{normal, vectorized};
+use super::simd::{mul_add, normal, vectorized};
 use super::threads::for_each;
 use crate::linear::Activation;
 
@@ -58,7 +58,7 @@ pub(crate) fn forward(
     Forward { output, slope }
 }
 
-/// Adds the bias to rows and applies the activation.
+/// Adds the bias to rows and applies the activation, in one pass.
 struct Finish<'a> {
     output: &'a mut [f32],
     slope: Option<&'a mut [f32]>,
@@ -73,47 +73,55 @@ impl WithSimd for Finish<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { output, slope, bias, activation, columns } = self;
-        if let Some(bias) = bias {
-            let (bias, bias_tail) = S::as_simd_f32s(bias);
-            for row in output.chunks_exact_mut(columns) {
-                let (row, tail) = S::as_mut_simd_f32s(row);
-                for (y, &b) in row.iter_mut().zip(bias) {
-                    *y = simd.add_f32s(*y, b);
-                }
-                for (y, b) in tail.iter_mut().zip(bias_tail) {
-                    *y += b;
-                }
+        let zeros;
+        let bias = match (bias, activation) {
+            (Some(bias), _) => bias,
+            (None, Activation::None) => return,
+            (None, Activation::Gelu) => {
+                zeros = vec![0.0; columns];
+                &zeros
             }
-        }
-        match (activation, slope) {
-            (Activation::None, _) => {}
-            (Activation::Gelu, None) => {
-                let (output, tail) = S::as_mut_simd_f32s(output);
-                for u in output {
-                    *u = simd.mul_f32s(*u, normal(simd, *u).0);
+        };
+        let (bias, bias_tail) = S::as_simd_f32s(bias);
+        let mut slopes = slope.map(|slope| slope.chunks_exact_mut(columns));
+        for row in output.chunks_exact_mut(columns) {
+            let (row, tail) = S::as_mut_simd_f32s(row);
+            let tail_bias = simd.partial_load_f32s(bias_tail);
+            match (activation, slopes.as_mut().and_then(Iterator::next)) {
+                (Activation::None, _) => {
+                    for (y, &b) in row.iter_mut().zip(bias) {
+                        *y = simd.add_f32s(*y, b);
+                    }
+                    let y = simd.add_f32s(simd.partial_load_f32s(tail), tail_bias);
+                    simd.partial_store_f32s(tail, y);
                 }
-                if !tail.is_empty() {
-                    let u = simd.partial_load_f32s(tail);
-                    simd.partial_store_f32s(tail, simd.mul_f32s(u, normal(simd, u).0));
+                (Activation::Gelu, None) => {
+                    for (y, &b) in row.iter_mut().zip(bias) {
+                        *y = gelu(simd, simd.add_f32s(*y, b)).0;
+                    }
+                    let y = simd.add_f32s(simd.partial_load_f32s(tail), tail_bias);
+                    simd.partial_store_f32s(tail, gelu(simd, y).0);
                 }
-            }
-            (Activation::Gelu, Some(slope)) => {
-                let (output, tail) = S::as_mut_simd_f32s(output);
-                let (slope, slope_tail) = S::as_mut_simd_f32s(slope);
-                for (u, slope) in output.iter_mut().zip(slope) {
-                    let (below, density) = normal(simd, *u);
-                    *slope = simd.mul_add_e_f32s(*u, density, below);
-                    *u = simd.mul_f32s(*u, below);
-                }
-                if !tail.is_empty() {
-                    let u = simd.partial_load_f32s(tail);
-                    let (below, density) = normal(simd, u);
-                    simd.partial_store_f32s(slope_tail, simd.mul_add_e_f32s(u, density, below));
-                    simd.partial_store_f32s(tail, simd.mul_f32s(u, below));
+                (Activation::Gelu, Some(slope)) => {
+                    let (slope, slope_tail) = S::as_mut_simd_f32s(slope);
+                    for ((y, &b), slope) in row.iter_mut().zip(bias).zip(slope) {
+                        (*y, *slope) = gelu(simd, simd.add_f32s(*y, b));
+                    }
+                    let y = simd.add_f32s(simd.partial_load_f32s(tail), tail_bias);
+                    let (y, slope) = gelu(simd, y);
+                    simd.partial_store_f32s(tail, y);
+                    simd.partial_store_f32s(slope_tail, slope);
                 }
             }
         }
     }
+}
+
+/// `u·Φ(u)` and its derivative.
+#[inline(always)]
+fn gelu<S: Simd>(simd: S, u: S::f32s) -> (S::f32s, S::f32s) {
+    let (below, density) = normal(simd, u);
+    (simd.mul_f32s(u, below), mul_add(simd, u, density, below))
 }
 
 /// Which gradients are wanted.
@@ -132,55 +140,95 @@ pub(crate) struct Backward {
     pub bias: Option<Vec<f32>>,
 }
 
-/// From the gradient of the output `[N, O]`.
-pub(crate) fn backward(gradient: &[f32], slope: Option<&[f32]>, x: Matrix, weight: Matrix, wanted: Wanted) -> Backward {
+/// The gradient of the output, rows of O numbers.
+pub(crate) enum Gradient<'a> {
+    /// Of what had no activation.
+    Plain(&'a [f32]),
+    /// Of what had one: it becomes the gradient before the activation, in place.
+    Activated { gradient: &'a mut [f32], slope: &'a [f32] },
+}
+
+impl<'a> Gradient<'a> {
+    /// The same, for a time.
+    fn again(&mut self) -> Gradient<'_> {
+        match self {
+            Self::Plain(gradient) => Gradient::Plain(gradient),
+            Self::Activated { gradient, slope } => Gradient::Activated { gradient, slope },
+        }
+    }
+
+    /// As it is now.
+    fn values(&self) -> &[f32] {
+        match self {
+            Self::Plain(gradient) => gradient,
+            Self::Activated { gradient, .. } => gradient,
+        }
+    }
+
+    /// In pieces of `size` numbers.
+    fn chunks(self, size: usize) -> Vec<Self> {
+        let size = size.max(1);
+        match self {
+            Self::Plain(gradient) => gradient.chunks(size).map(Self::Plain).collect(),
+            Self::Activated { gradient, slope } => gradient
+                .chunks_mut(size)
+                .zip(slope.chunks(size))
+                .map(|(gradient, slope)| Self::Activated { gradient, slope })
+                .collect(),
+        }
+    }
+
+    /// The gradient before the activation, whose rows are added to `sums`, unless they are none.
+    fn before(self, sums: &mut [f32]) -> &'a [f32] {
+        match self {
+            Self::Plain(rows) => {
+                if !sums.is_empty() {
+                    vectorized(AddRows { rows, to: sums });
+                }
+                rows
+            }
+            Self::Activated { gradient, slope } => {
+                vectorized(Times { rows: &mut *gradient, slope, sums });
+                gradient
+            }
+        }
+    }
+}
+
+/// From the gradient of the output.
+pub(crate) fn backward(mut gradient: Gradient, x: Matrix, weight: Matrix, wanted: Wanted) -> Backward {
     let ([n, i], [_, o]) = (x.dims(), weight.dims());
     let block = rows_of_block([i, o]);
     let mut x_gradient = wanted.x.then(|| unwritten(n * i));
     let is_large = i * o > LARGE;
     let in_groups = wanted.weight && !is_large;
     let in_one = wanted.weight && is_large;
-    // Where the weight's gradient comes in one product, the gradient before the activation is kept whole.
-    let mut inner = (in_one && slope.is_some()).then(|| unwritten(n * o));
 
     let rows_of_group = n.div_ceil(GROUPS).next_multiple_of(block).max(1);
     let groups = n.div_ceil(rows_of_group);
     let mut weight_sums: Vec<Vec<f32>> =
         (0..groups).map(|_| if in_groups { unwritten(i * o) } else { vec![] }).collect();
     let mut bias_sums: Vec<Vec<f32>> = (0..groups).map(|_| if wanted.bias { vec![0.0; o] } else { vec![] }).collect();
-    let x_parts = parts(x_gradient.as_mut(), rows_of_group * i, groups);
-    let inner_parts = parts(inner.as_mut(), rows_of_group * o, groups);
-    let pieces: Vec<_> = weight_sums.iter_mut().zip(&mut bias_sums).zip(x_parts).zip(inner_parts).enumerate().collect();
-    for_each(2 * n * i * o, pieces, |(group, (((weight_sum, bias_sum), mut x_part), mut inner_part))| {
-        let mut scratch = if slope.is_some() && inner_part.is_none() { unwritten(block * o) } else { vec![] };
-        let end = ((group + 1) * rows_of_group).min(n);
+    let x_parts: Vec<Option<&mut [f32]>> = match &mut x_gradient {
+        Some(buffer) if i > 0 => buffer.chunks_mut(rows_of_group * i).map(Some).collect(),
+        _ => (0..groups).map(|_| None).collect(),
+    };
+    let gradients = gradient.again().chunks(rows_of_group * o);
+    let pieces: Vec<_> = weight_sums.iter_mut().zip(&mut bias_sums).zip(x_parts).zip(gradients).enumerate().collect();
+    for_each(2 * n * i * o, pieces, |(group, (((weight_sum, bias_sum), mut x_part), gradient))| {
         let mut write = Write::Replace;
-        for first in (group * rows_of_group..end).step_by(block) {
-            let count = block.min(end - first);
-            let within = first - group * rows_of_group;
-            let outer = &gradient[first * o..(first + count) * o];
-            let before: &[f32] = match slope {
-                Some(slope) => {
-                    let to = match &mut inner_part {
-                        Some(inner) => &mut inner[within * o..(within + count) * o],
-                        None => &mut scratch[..count * o],
-                    };
-                    vectorized(Times { left: outer, right: &slope[first * o..(first + count) * o], to });
-                    to
-                }
-                None => outer,
-            };
-            let inner_block = Matrix::new(before, count, o);
+        for (number, gradient) in gradient.chunks(block * o).into_iter().enumerate() {
+            let gradient = gradient.before(bias_sum);
+            let (within, count) = (number * block, gradient.len() / o);
+            let gradient = Matrix::new(gradient, count, o);
             if let Some(x_part) = &mut x_part {
                 let to = &mut x_part[within * i..(within + count) * i];
-                product(to, inner_block, weight.transposed(), Write::Replace, Parallelism::None);
+                product(to, gradient, weight.transposed(), Write::Replace, Parallelism::None);
             }
             if in_groups {
-                product(weight_sum, x.rows(first, count).transposed(), inner_block, write, Parallelism::None);
+                let x = x.rows(group * rows_of_group + within, count);
+                product(weight_sum, x.transposed(), gradient, write, Parallelism::None);
                 write = Write::Add;
-            }
-            if wanted.bias {
-                vectorized(AddRows { rows: before, to: bias_sum });
             }
         }
     });
@@ -188,21 +236,18 @@ pub(crate) fn backward(gradient: &[f32], slope: Option<&[f32]>, x: Matrix, weigh
         (true, _) => Some(sum(weight_sums, i * o)),
         (_, true) => {
             let mut to = unwritten(i * o);
-            let whole = Matrix::new(inner.as_deref().unwrap_or(gradient), n, o);
-            product(&mut to, x.transposed(), whole, Write::Replace, Parallelism::Rayon(0));
+            product(
+                &mut to,
+                x.transposed(),
+                Matrix::new(gradient.values(), n, o),
+                Write::Replace,
+                Parallelism::Rayon(0),
+            );
             Some(to)
         }
         _ => None,
     };
     Backward { x: x_gradient, weight: weight_gradient, bias: wanted.bias.then(|| sum(bias_sums, o)) }
-}
-
-/// A buffer cut into `count` parts of `size`, or as many Nones.
-fn parts(buffer: Option<&mut Vec<f32>>, size: usize, count: usize) -> Vec<Option<&mut [f32]>> {
-    match buffer {
-        Some(buffer) if size > 0 => buffer.chunks_mut(size).map(Some).collect(),
-        _ => (0..count).map(|_| None).collect(),
-    }
 }
 
 /// The sum of buffers in their order; zeros where there is none.
@@ -215,11 +260,11 @@ fn sum(buffers: Vec<Vec<f32>>, count: usize) -> Vec<f32> {
     total
 }
 
-/// `to = left ⊙ right`.
+/// `rows ⊙= slope`, and adds every row of that to `sums`, unless they are none.
 struct Times<'a> {
-    left: &'a [f32],
-    right: &'a [f32],
-    to: &'a mut [f32],
+    rows: &'a mut [f32],
+    slope: &'a [f32],
+    sums: &'a mut [f32],
 }
 
 impl WithSimd for Times<'_> {
@@ -227,14 +272,31 @@ impl WithSimd for Times<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let (left, left_tail) = S::as_simd_f32s(self.left);
-        let (right, right_tail) = S::as_simd_f32s(self.right);
-        let (to, tail) = S::as_mut_simd_f32s(self.to);
-        for ((to, &a), &b) in to.iter_mut().zip(left).zip(right) {
-            *to = simd.mul_f32s(a, b);
+        let Self { rows, slope, sums } = self;
+        if sums.is_empty() {
+            let (rows, tail) = S::as_mut_simd_f32s(rows);
+            let (slope, slope_tail) = S::as_simd_f32s(slope);
+            for (y, &slope) in rows.iter_mut().zip(slope) {
+                *y = simd.mul_f32s(*y, slope);
+            }
+            for (y, slope) in tail.iter_mut().zip(slope_tail) {
+                *y *= slope;
+            }
+            return;
         }
-        for ((to, a), b) in tail.iter_mut().zip(left_tail).zip(right_tail) {
-            *to = a * b;
+        let width = sums.len();
+        let (sums, sums_tail) = S::as_mut_simd_f32s(sums);
+        for (row, slope) in rows.chunks_exact_mut(width).zip(slope.chunks_exact(width)) {
+            let (row, tail) = S::as_mut_simd_f32s(row);
+            let (slope, slope_tail) = S::as_simd_f32s(slope);
+            for ((y, &slope), sum) in row.iter_mut().zip(slope).zip(&mut *sums) {
+                *y = simd.mul_f32s(*y, slope);
+                *sum = simd.add_f32s(*sum, *y);
+            }
+            for ((y, slope), sum) in tail.iter_mut().zip(slope_tail).zip(&mut *sums_tail) {
+                *y *= slope;
+                *sum += *y;
+            }
         }
     }
 }

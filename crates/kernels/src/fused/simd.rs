@@ -71,6 +71,19 @@ pub(crate) fn vectorized<Op: WithSimd>(op: Op) -> Op::Output {
     Simd::vectorize(pulp::Scalar128b, op)
 }
 
+/// Asks for the line of memory that holds `at`, which is read soon. Any address will do.
+#[inline(always)]
+pub(crate) fn prefetch(at: *const f32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which every x86-64 has and which never faults.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
 /// `a·b + c`, fused where the machine fuses.
 #[inline(always)]
 pub(crate) fn mul_add<S: Simd>(simd: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S::f32s {

@@ -1,7 +1,8 @@
 //! Attention under every mask, with and without dropout.
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
-use headcount_kernels::{Attending, attention};
+use headcount_kernels::attention::plain_self_attention;
+use headcount_kernels::{Attending, Projection, attention, self_attention};
 use proptest::prelude::*;
 
 use crate::compare::{Numbers, agree};
@@ -111,6 +112,46 @@ fn long_and_wide_ones() {
         (1, 1, 1, Masking::Causal),
     ] {
         check(Case { b: 2, g: 2, group: 1, lq, lk, k, masking, dropout: false, scale: 1.0, seed: 7 });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn self_attention_is_the_plain_one(
+        (b, g, group) in (1usize..3, 1usize..4, 1usize..4),
+        (l, k, d) in (1usize..40, 1usize..20, 1usize..24),
+        biases: [bool; 3],
+        is_causal: bool,
+        seed: u64,
+    ) {
+        let (h, device) = (g * group, Device::flex());
+        let mut numbers = Numbers::new(seed);
+        let widths = [h * k, g * k, g * k];
+        let mut inputs = vec![numbers.vector(b * l * d, 1.0)];
+        for width in widths {
+            inputs.extend([numbers.vector(d * width, 0.5), numbers.vector(width, 1.0)]);
+        }
+        let weights = numbers.vector(b * l * h * k, 1.0);
+        let future = bools((0..l).flat_map(|i| (0..l).map(move |j| j > i)).collect(), [1, 1, l, l], &device);
+        let attending = Attending { forbidden: is_causal.then_some(&future), is_causal, ..Default::default() };
+        let through = |inputs: &[Tensor<1>], is_plain: bool| {
+            let projections = [0, 1, 2].map(|i| Projection {
+                weight: inputs[1 + 2 * i].clone().reshape([d, widths[i]]),
+                bias: biases[i].then(|| inputs[2 + 2 * i].clone()),
+            });
+            let run = if is_plain { plain_self_attention } else { self_attention };
+            let contexts = run(inputs[0].clone().reshape([b, l, d]), projections, k, attending);
+            contexts.swap_dims(1, 2).reshape([b * l * h * k])
+        };
+        agree(
+            &format!("b {b}, g {g}, group {group}, l {l}, k {k}, d {d}, biases {biases:?}, causal {is_causal}"),
+            &inputs,
+            &weights,
+            &|inputs| through(inputs, false),
+            &|inputs| through(inputs, true),
+        );
     }
 }
 

@@ -1,5 +1,7 @@
 //! From the gradient of the contexts to those of queries, keys and values.
 
+use std::ops::Range;
+
 use pulp::bytemuck::{cast_slice, cast_slice_mut};
 use pulp::{Simd, WithSimd};
 
@@ -9,41 +11,23 @@ use crate::fused::buffer::unwritten;
 use crate::fused::simd::{mul_add, vectorized};
 use crate::fused::threads::for_each;
 
-/// The gradients.
-pub(crate) struct Backward {
-    /// `[B, Lq, H, K]`.
-    pub query: Vec<f32>,
-    /// `[B, Lk, G, K]`.
-    pub key: Vec<f32>,
-    /// `[B, Lk, G, K]`.
-    pub value: Vec<f32>,
-}
-
-/// From the gradient `[B, H, Lq, K]` of the contexts, with what the forward pass read and its moments.
+/// From the gradient `[B, H, Lq, K]` of the contexts, with what the forward pass read and its moments, to those of queries,
+/// keys and values, which are written to `targets`.
 pub(crate) fn backward(
     sizes: Sizes,
-    [query, key, value]: [Heads; 3],
+    inputs: [Heads; 3],
     gradient: Heads,
     moments: &[f32],
-    scale: f32,
     forbidden: &Forbidden,
     dropped: Option<&Dropped>,
-) -> Backward {
-    let Sizes { b, h, g, lq, lk, k } = sizes;
-    let mut to_query = unwritten(b * lq * h * k);
-    let (mut to_key, mut to_value) = (unwritten(b * lk * g * k), unwritten(b * lk * g * k));
-    let targets = [
-        Target::new(&mut to_query, h, lq, k),
-        Target::new(&mut to_key, g, lk, k),
-        Target::new(&mut to_value, g, lk, k),
-    ];
-    let pieces: Vec<usize> = (0..b * g).collect();
+    targets: [Target; 3],
+) {
+    let scale = sizes.scale();
+    let pieces: Vec<usize> = (0..sizes.b * sizes.g).collect();
     for_each(3 * sizes.operations(), pieces, |piece| {
-        let (sample, group) = (piece / g, piece % g);
-        let inputs = [query, key, value];
+        let (sample, group) = (piece / sizes.g, piece % sizes.g);
         vectorized(Group { sizes, inputs, gradient, moments, scale, forbidden, dropped, sample, group, targets });
     });
-    Backward { query: to_query, key: to_key, value: to_value }
 }
 
 struct Group<'a> {
@@ -73,6 +57,19 @@ impl WithSimd for Group<'_> {
 }
 
 impl Group<'_> {
+    /// Asks for rows of the next group's heads; see the forward pass.
+    #[inline(always)]
+    fn prefetch(&self, positions: Range<usize>) {
+        let (sample, group) = self.sizes.next(self.sample, self.group);
+        let heads = self.sizes.h / self.sizes.g;
+        for head in group * heads..(group + 1) * heads {
+            self.inputs[0].prefetch(sample, head, positions.clone());
+            self.gradient.prefetch(sample, head, positions.clone());
+        }
+        self.inputs[1].prefetch(sample, group, positions.clone());
+        self.inputs[2].prefetch(sample, group, positions);
+    }
+
     /// T keys are summed at a time.
     #[inline(always)]
     fn run<S: Simd, const W: usize, const T: usize>(self, simd: S) {
@@ -82,8 +79,8 @@ impl Group<'_> {
         let [query, key, value] = self.inputs;
         let zero = simd.splat_f32s(0.0);
         let (queries_size, keys_size) = (lq.div_ceil(W) * panel, lk.div_ceil(W) * panel);
-        let (mut queries, mut gradients) = (vec![0.0; queries_size], vec![0.0; queries_size]);
-        let (mut keys, mut values) = (vec![0.0; keys_size], vec![0.0; keys_size]);
+        let (mut queries, mut gradients) = (unwritten(queries_size), unwritten(queries_size));
+        let (mut keys, mut values) = (unwritten(keys_size), unwritten(keys_size));
         pack::<W>(&mut keys, key, b, group, lk, 1.0);
         pack::<W>(&mut values, value, b, group, lk, 1.0);
         // The same queries and gradients row by row, each in whole vectors.
@@ -109,6 +106,12 @@ impl Group<'_> {
             let moments = &self.moments[(b * h + head) * lq * 2..][..lq * 2];
 
             for first in (0..lq).step_by(W) {
+                if of_group == 0 {
+                    self.prefetch(first..first + W);
+                    self.targets[1].prefetch(b, group, first..first + W);
+                    self.targets[2].prefetch(b, group, first..first + W);
+                }
+                self.targets[0].prefetch(b, head, first..first + W);
                 let (block, _) = S::as_simd_f32s(&queries[first * k..first * k + panel]);
                 let (gradient, _) = S::as_simd_f32s(&gradients[first * k..first * k + panel]);
                 // Lanes beyond Lq get a weight of zero.
@@ -210,19 +213,42 @@ fn add_rows<S: Simd, const W: usize, const T: usize>(
     sums: &mut [S::f32s],
 ) {
     let vectors = rows.len() / W;
-    for v in 0..vectors {
-        let mut of_tile = [simd.splat_f32s(0.0); T];
-        for (t, sum) in of_tile.iter_mut().enumerate() {
-            *sum = sums[t * vectors + v];
+    // Two vectors at a time, for each of which a number that is read serves.
+    for v in (0..vectors / 2 * 2).step_by(2) {
+        add_vectors::<S, W, T, 2>(simd, numbers, rows, sums, vectors, v);
+    }
+    if vectors % 2 == 1 {
+        add_vectors::<S, W, T, 1>(simd, numbers, rows, sums, vectors, vectors - 1);
+    }
+}
+
+/// [`add_rows`] for V vectors from the `first` on.
+#[inline(always)]
+fn add_vectors<S: Simd, const W: usize, const T: usize, const V: usize>(
+    simd: S,
+    numbers: &[[f32; W]; T],
+    rows: &[S::f32s],
+    sums: &mut [S::f32s],
+    vectors: usize,
+    first: usize,
+) {
+    let mut of_tile = [[simd.splat_f32s(0.0); V]; T];
+    for t in 0..T {
+        for v in 0..V {
+            of_tile[t][v] = sums[t * vectors + first + v];
         }
-        for (i, row) in rows.chunks_exact(vectors).take(W).enumerate() {
-            let row = row[v];
-            for t in 0..T {
-                of_tile[t] = mul_add(simd, simd.splat_f32s(numbers[t][i]), row, of_tile[t]);
+    }
+    for (i, row) in rows.chunks_exact(vectors).take(W).enumerate() {
+        for t in 0..T {
+            let number = simd.splat_f32s(numbers[t][i]);
+            for v in 0..V {
+                of_tile[t][v] = mul_add(simd, number, row[first + v], of_tile[t][v]);
             }
         }
-        for (t, sum) in of_tile.iter().enumerate() {
-            sums[t * vectors + v] = *sum;
+    }
+    for t in 0..T {
+        for v in 0..V {
+            sums[t * vectors + first + v] = of_tile[t][v];
         }
     }
 }

@@ -1,5 +1,7 @@
 //! From queries, keys and values to contexts.
 
+use std::ops::Range;
+
 use pulp::{Simd, WithSimd};
 
 use super::panels::{Target, pack};
@@ -17,17 +19,17 @@ pub(crate) struct Forward {
     pub moments: Vec<f32>,
 }
 
-/// `query` `[B, H, Lq, K]`, `key` and `value` `[B, G, Lk, K]`; scores are scaled by `scale`.
+/// `query` `[B, H, Lq, K]`, `key` and `value` `[B, G, Lk, K]`; scores are scaled by `1/√K`.
 pub(crate) fn forward(
     sizes: Sizes,
     [query, key, value]: [Heads; 3],
-    scale: f32,
     forbidden: &Forbidden,
     dropped: Option<&Dropped>,
 ) -> Forward {
     let Sizes { b, h, g, lq, k, .. } = sizes;
+    let scale = sizes.scale();
     let (mut contexts, mut moments) = (unwritten(b * lq * h * k), unwritten(b * h * lq * 2));
-    let target = Target::new(&mut contexts, h, lq, k);
+    let target = Target::new(&mut contexts, lq, h * k, k);
     // One piece is a sample's group of heads; their moments lie one after the other.
     let pieces: Vec<_> = moments.chunks_mut((h / g * lq * 2).max(1)).enumerate().collect();
     for_each(sizes.operations(), pieces, |(piece, moments)| {
@@ -65,27 +67,44 @@ impl WithSimd for Group<'_> {
 }
 
 impl Group<'_> {
+    /// Asks for rows of the next group's heads. A head's rows lie apart, so that no processor foresees them.
     #[inline(always)]
-    fn run<S: Simd, const W: usize>(self, simd: S) {
+    fn prefetch(&self, positions: Range<usize>) {
+        let (sample, group) = self.sizes.next(self.sample, self.group);
+        let heads = self.sizes.h / self.sizes.g;
+        for head in group * heads..(group + 1) * heads {
+            self.query.prefetch(sample, head, positions.clone());
+        }
+        self.key.prefetch(sample, group, positions.clone());
+        self.value.prefetch(sample, group, positions);
+    }
+
+    #[inline(always)]
+    fn run<S: Simd, const W: usize>(mut self, simd: S) {
         debug_assert_eq!(S::F32_LANES, W);
         let Sizes { h, g, lq, lk, k, .. } = self.sizes;
         let (b, group) = (self.sample, self.group);
         let panel = k * W;
-        let mut keys = vec![0.0; lk.div_ceil(W) * panel];
-        let mut values = vec![0.0; lk.div_ceil(W) * panel];
-        let mut queries = vec![0.0; lq.div_ceil(W) * panel];
+        let mut keys = unwritten(lk.div_ceil(W) * panel);
+        let mut values = unwritten(lk.div_ceil(W) * panel);
+        let mut queries = unwritten(lq.div_ceil(W) * panel);
         pack::<W>(&mut keys, self.key, b, group, lk, 1.0);
         pack::<W>(&mut values, self.value, b, group, lk, 1.0);
         // Scores of a block: a vector a key.
         let mut scores = vec![simd.splat_f32s(0.0); lk.div_ceil(W) * W];
         let mut sums = vec![simd.splat_f32s(0.0); k];
 
-        for (of_group, moments) in self.moments.chunks_exact_mut((lq * 2).max(1)).enumerate() {
+        let moments = std::mem::take(&mut self.moments);
+        for (of_group, moments) in moments.chunks_exact_mut((lq * 2).max(1)).enumerate() {
             let head = group * (h / g) + of_group;
             let tiles = Tiles { reads: self.forbidden.of(b, head), lq, lk };
             let dropped = self.dropped.map(|dropped| (dropped.marks.plane(b, head), dropped.scale));
             pack::<W>(&mut queries, self.query, b, head, lq, self.scale);
             for first in (0..lq).step_by(W) {
+                if of_group == 0 {
+                    self.prefetch(first..first + W);
+                }
+                self.target.prefetch(b, head, first..first + W);
                 let (block, _) = S::as_simd_f32s(&queries[first * k..first * k + panel]);
                 let end = tiles.end_of_keys(first, W);
                 let lowest = simd.splat_f32s(f32::NEG_INFINITY);

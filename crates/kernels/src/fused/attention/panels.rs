@@ -1,64 +1,62 @@
 //! Matrices as panels of W rows, and back.
 
+use std::ops::Range;
+
 use super::Heads;
+use crate::fused::four::Four;
+use crate::fused::simd::prefetch;
 
 /// Packs the rows of one head, each times `factor`, into panels `[ceil(L/W)][K][W]`; rows beyond L are zero.
 #[inline(always)]
 pub(super) fn pack<const W: usize>(to: &mut [f32], from: Heads, b: usize, h: usize, length: usize, factor: f32) {
     let k = from.k;
+    let factors = Four::splat(factor);
     for (panel, first) in to.chunks_exact_mut(k * W).zip((0..length).step_by(W)) {
         let count = W.min(length - first);
         if count < W {
             panel.fill(0.0);
         }
+        let columns = panel.as_chunks_mut::<W>().0;
         for lane in (0..count / 4 * 4).step_by(4) {
-            let row = first + lane;
-            let rows = [from.row(b, h, row), from.row(b, h, row + 1), from.row(b, h, row + 2), from.row(b, h, row + 3)];
-            for column in (0..k / 4 * 4).step_by(4) {
-                let [r0, r1, r2, r3] = rows;
-                let tile = [four(&r0[column..]), four(&r1[column..]), four(&r2[column..]), four(&r3[column..])];
-                for (i, four) in transposed(tile).into_iter().enumerate() {
-                    let at = (column + i) * W + lane;
-                    panel[at..at + 4].copy_from_slice(&times(four, [factor; 4]));
+            let rows: [&[f32]; 4] = std::array::from_fn(|i| from.row(b, h, first + lane + i));
+            let fours = rows.map(|row| row.as_chunks::<4>().0);
+            let (quads, rest) = columns.as_chunks_mut::<4>();
+            for (columns, (((r0, r1), r2), r3)) in
+                quads.iter_mut().zip(fours[0].iter().zip(fours[1]).zip(fours[2]).zip(fours[3]))
+            {
+                let turned = Four::transposed([r0, r1, r2, r3].map(Four::read));
+                for (column, four) in columns.iter_mut().zip(turned) {
+                    four.times(factors).write(quad(column, lane));
                 }
             }
-            for column in k / 4 * 4..k {
-                for (i, row) in rows.iter().enumerate() {
-                    panel[column * W + lane + i] = row[column] * factor;
+            for (i, column) in rest.iter_mut().enumerate() {
+                for (to, row) in quad(column, lane).iter_mut().zip(rows) {
+                    *to = row[k / 4 * 4 + i] * factor;
                 }
             }
         }
         for lane in count / 4 * 4..count {
-            for (column, &x) in panel.chunks_exact_mut(W).zip(from.row(b, h, first + lane)) {
+            for (column, &x) in columns.iter_mut().zip(from.row(b, h, first + lane)) {
                 column[lane] = x * factor;
             }
         }
     }
 }
 
+/// Four numbers of a column from `lane` on.
 #[inline(always)]
-fn four(values: &[f32]) -> [f32; 4] {
-    [values[0], values[1], values[2], values[3]]
+fn quad<const W: usize>(column: &mut [f32; W], lane: usize) -> &mut [f32; 4] {
+    &mut column.as_chunks_mut::<4>().0[lane / 4]
 }
 
-/// Four rows as four columns: in shuffles, where moving numbers one by one would make scatters.
-#[inline(always)]
-fn transposed([a, b, c, d]: [[f32; 4]; 4]) -> [[f32; 4]; 4] {
-    [[a[0], b[0], c[0], d[0]], [a[1], b[1], c[1], d[1]], [a[2], b[2], c[2], d[2]], [a[3], b[3], c[3], d[3]]]
-}
-
-#[inline(always)]
-fn times([a, b, c, d]: [f32; 4], factors: [f32; 4]) -> [f32; 4] {
-    [a * factors[0], b * factors[1], c * factors[2], d * factors[3]]
-}
-
-/// Where rows of heads are written, `[B, L, heads, K]`, by several threads at once.
+/// Where rows of heads are written, by several threads at once: `[B, L, heads, K]`, or columns of something wider.
 #[derive(Clone, Copy)]
-pub(super) struct Target {
+pub(crate) struct Target {
     start: *mut f32,
     length: usize,
-    heads: usize,
     positions: usize,
+    width: usize,
+    column: usize,
     k: usize,
 }
 
@@ -67,9 +65,30 @@ unsafe impl Send for Target {}
 unsafe impl Sync for Target {}
 
 impl Target {
-    /// A target in `values`, which must outlive it.
-    pub fn new(values: &mut [f32], heads: usize, positions: usize, k: usize) -> Self {
-        Self { start: values.as_mut_ptr(), length: values.len(), heads, positions, k }
+    /// A target in `values` `[B, L, width]`, which must outlive it; heads of width K begin at the first column.
+    pub fn new(values: &mut [f32], positions: usize, width: usize, k: usize) -> Self {
+        Self { start: values.as_mut_ptr(), length: values.len(), positions, width, column: 0, k }
+    }
+
+    /// The same, but heads begin at `column`.
+    pub fn from_column(self, column: usize) -> Self {
+        assert!(column <= self.width);
+        Self { column, ..self }
+    }
+
+    fn place(&self, b: usize, h: usize, l: usize) -> usize {
+        (b * self.positions + l) * self.width + self.column + h * self.k
+    }
+
+    /// Asks for the rows of head `h` of sample `b` at `positions`, which are written soon.
+    #[inline(always)]
+    pub fn prefetch(&self, b: usize, h: usize, positions: Range<usize>) {
+        for l in positions {
+            let row = self.start.wrapping_add(self.place(b, h, l));
+            for column in (0..self.k).step_by(16) {
+                prefetch(row.wrapping_add(column));
+            }
+        }
     }
 
     /// Writes the lanes of a block as rows of head `h` of sample `b` from position `first` on, each times its lane's factor.
@@ -81,25 +100,26 @@ impl Target {
         let count = W.min(self.positions - first);
         // SAFETY: by the caller's promise.
         let row = |lane: usize| unsafe { self.row(b, h, first + lane) };
-        let wholes = if count == W { self.k / 4 * 4 } else { 0 };
-        for lane in (0..if wholes > 0 { W } else { 0 }).step_by(4) {
+        let columns = block.as_chunks::<W>().0;
+        let (quads, rest) = columns.as_chunks::<4>();
+        for lane in (0..count / 4 * 4).step_by(4) {
+            let factor = Four::read(&factors.as_chunks().0[lane / 4]);
             let rows = [row(lane), row(lane + 1), row(lane + 2), row(lane + 3)];
-            let factors = four(&factors[lane..]);
-            for column in (0..wholes).step_by(4) {
-                let at = column * W + lane;
-                let columns = [
-                    times(four(&block[at..]), factors),
-                    times(four(&block[at + W..]), factors),
-                    times(four(&block[at + 2 * W..]), factors),
-                    times(four(&block[at + 3 * W..]), factors),
-                ];
-                for (i, four) in transposed(columns).into_iter().enumerate() {
-                    rows[i][column..column + 4].copy_from_slice(&four);
+            let [r0, r1, r2, r3] = rows.map(|row| row.as_chunks_mut::<4>());
+            for (columns, (((to0, to1), to2), to3)) in quads.iter().zip(r0.0.iter_mut().zip(r1.0).zip(r2.0).zip(r3.0)) {
+                let turned = columns.each_ref().map(|column| Four::read(&column.as_chunks().0[lane / 4]).times(factor));
+                for (to, four) in [to0, to1, to2, to3].into_iter().zip(Four::transposed(turned)) {
+                    four.write(to);
+                }
+            }
+            for (i, to) in [r0.1, r1.1, r2.1, r3.1].into_iter().enumerate() {
+                for (to, column) in to.iter_mut().zip(rest) {
+                    *to = column[lane + i] * factors[lane + i];
                 }
             }
         }
-        for lane in 0..count {
-            for (y, column) in row(lane).iter_mut().zip(block.chunks_exact(W)).skip(wholes) {
+        for lane in count / 4 * 4..count {
+            for (y, column) in row(lane).iter_mut().zip(columns) {
                 *y = column[lane] * factors[lane];
             }
         }
@@ -119,7 +139,7 @@ impl Target {
     /// As [`Target::unpack`]; rows that are held at a time must differ.
     #[inline(always)]
     unsafe fn row<'a>(&self, b: usize, h: usize, l: usize) -> &'a mut [f32] {
-        let start = ((b * self.positions + l) * self.heads + h) * self.k;
+        let start = self.place(b, h, l);
         assert!(start + self.k <= self.length);
         // SAFETY: within the target; not shared, by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), self.k) }

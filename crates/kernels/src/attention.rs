@@ -2,7 +2,7 @@
 
 use burn::tensor::{Bool, Tensor, activation::softmax};
 
-use crate::linear::{self, Activation, linear};
+use crate::linear::{self, Activation};
 
 /// What may be read, and which weights are dropped.
 #[derive(Clone, Copy, Default)]
@@ -128,7 +128,7 @@ fn fused_self_attention(x: Tensor<3>, projections: [Projection; 3], k: usize, at
         .map(|(projection, width)| projection.bias.clone().unwrap_or_else(|| Tensor::zeros([width], &device)));
     let bias = has_bias.then(|| Tensor::cat(biases.collect(), 0));
     let weight = Tensor::cat(projections.map(|projection| projection.weight).to_vec(), 1);
-    let all = linear(x, weight, bias, Activation::None);
+    let all = linear::linear(x, weight, bias, Activation::None);
     let masks = masks(attending, length, length);
     Tensor::from_dispatch(Dispatch::packed_attention(all.into_dispatch(), [h, g], masks))
 }

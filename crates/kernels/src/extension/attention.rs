@@ -30,6 +30,7 @@ pub(super) type Apart = [FlexTensor; 3];
 pub(super) struct Packed(FlexTensor);
 
 pub(super) trait Inputs {
+    /// Queries, keys and values.
     fn heads(&self, sizes: Sizes) -> [Heads<'_>; 3];
 }
 

@@ -104,7 +104,10 @@ impl<S: Simd> Numbers<S> {
 
 /// The sum of squares, entry by entry in a fixed order, in f64 from piece to piece.
 pub(crate) fn sum_of_squares(values: &[f32]) -> f64 {
-    values.chunks(ENTRIES).map(|values| f64::from(vectorized(Squares { values }))).sum()
+    let mut sums = vec![0.0; values.len().div_ceil(ENTRIES)];
+    let pieces: Vec<_> = values.chunks(ENTRIES).zip(&mut sums).collect();
+    for_each(values.len(), pieces, |(values, sum)| *sum = f64::from(vectorized(Squares { values })));
+    sums.iter().sum()
 }
 
 struct Squares<'a> {

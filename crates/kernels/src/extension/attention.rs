@@ -120,7 +120,7 @@ impl Backward<Flex, 1> for PackedStep {
         let width = (h + 2 * g) * k;
         let mut values = unwritten(b * lq * width);
         let all = Target::new(&mut values, lq, width, k);
-        let targets = [all, all.from_column(h * k), all.from_column((h + g) * k)];
+        let targets = [all, all.at_column(h * k), all.at_column((h + g) * k)];
         ops.state.backward(grads.consume::<Flex>(&ops.node), targets);
         if let [Some(parent)] = ops.parents {
             grads.register::<Flex>(parent.id, tensor(values, [b, lq, width]));

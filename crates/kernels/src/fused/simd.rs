@@ -1,25 +1,29 @@
 //! Vectors of whatever width the processor has, chosen when the program runs, and the functions that the kernels need of
 //! them. The default target knows only SSE2, so loops left to the compiler would use a quarter of the machine at best.
 
+#[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
 
 use pulp::{Simd, WithSimd};
 
 /// Widest instructions that may be used.
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     /// 16 numbers at a time (x86-64-v4).
     Avx512,
     /// 8 numbers at a time, with fused multiply-add (x86-64-v3).
     Avx2,
-    /// 4 numbers at a time, which every x86-64 and aarch64 has.
+    /// 4 numbers at a time, which every x86-64 has.
     Portable,
 }
 
 /// Environment variable that holds the kernels back to `avx2` or `portable` instructions, to test what other machines run.
+#[cfg(target_arch = "x86_64")]
 pub(crate) const LEVEL_VARIABLE: &str = "HEADCOUNT_SIMD";
 
 /// The level in use, the same for the whole process.
+#[cfg(target_arch = "x86_64")]
 pub(crate) fn level() -> Level {
     static LEVEL: OnceLock<Level> = OnceLock::new();
     *LEVEL.get_or_init(|| {
@@ -41,11 +45,6 @@ fn best() -> Level {
     } else {
         Level::Portable
     }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn best() -> Level {
-    Level::Portable
 }
 
 /// Runs `op` with the widest vectors of the machine.

@@ -71,7 +71,7 @@ impl Target {
     }
 
     /// The same, but heads begin at `column`.
-    pub fn from_column(self, column: usize) -> Self {
+    pub fn at_column(self, column: usize) -> Self {
         assert!(column <= self.width);
         Self { column, ..self }
     }

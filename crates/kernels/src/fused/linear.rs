@@ -199,7 +199,8 @@ impl<'a> Gradient<'a> {
 pub(crate) fn backward(mut gradient: Gradient, x: Matrix, weight: Matrix, wanted: Wanted) -> Backward {
     let ([n, i], [_, o]) = (x.dims(), weight.dims());
     let block = rows_of_block([i, o]);
-    let mut x_gradient = wanted.x.then(|| unwritten(n * i));
+    // Without outputs there is no piece of work that would write it.
+    let mut x_gradient = wanted.x.then(|| if o == 0 { vec![0.0; n * i] } else { unwritten(n * i) });
     let is_large = i * o > LARGE;
     let in_groups = wanted.weight && !is_large;
     let in_one = wanted.weight && is_large;

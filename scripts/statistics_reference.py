@@ -1,4 +1,4 @@
-"""Prints the numbers that crates/analysis/tests/reference.rs compares with (scipy 1.17, numpy 2).
+"""Prints the numbers that crates/statistics/tests/reference.rs compares with (scipy 1.17, numpy 2).
 
     python3 scripts/statistics_reference.py
 

@@ -1,55 +1,13 @@
-//! Statistics over finished runs: which arm is better, by how much, and whether that can be told at all.
-//!
-//! The statistics are pure functions on numbers. Random parts take a seed and give the same result on every machine. No
-//! result is NaN or infinite: input that would make it so is an error that names the value.
+//! Results of experiments and what each attention head does.
 //!
 //! [`results`] reads an experiment's run directories and writes its results; [`figures`] draws them, [`terminal`] tells
 //! them in a terminal, [`page`] on a page that works offline. [`heads`] measures what each attention head does. Nothing here
 //! trains.
-//!
-//! ```
-//! use headcount_analysis::{ArmRuns, Direction, Metric, Outcome, Settings, Verdict, compare};
-//!
-//! let runs = |name: &str, accuracies: [f64; 6]| ArmRuns {
-//!     name: name.into(),
-//!     outcomes: accuracies.map(Outcome::Finished).to_vec(),
-//! };
-//! let accuracy = Metric { name: "test accuracy".into(), direction: Direction::HigherIsBetter, worst: 0.0 };
-//! let comparisons = compare(
-//!     &[0, 1, 2, 3, 4, 5],
-//!     &runs("1", [0.57, 0.58, 0.59, 0.57, 0.58, 0.59]),
-//!     &[runs("8 heads", [0.98, 0.99, 0.99, 0.99, 0.99, 0.99])],
-//!     &Settings::new(accuracy, 0.02),
-//! )?;
-//! assert_eq!(comparisons[0].verdict, Verdict::Better);
-//! assert_eq!(
-//!     comparisons[0].sentence(800),
-//!     "after 800 steps, 8 heads beat 1 by 0.4083 (95 % interval 0.4004 to 0.4162) in test accuracy, 6 pairs",
-//! );
-//! # Ok::<(), headcount_analysis::StatisticsError>(())
-//! ```
 
-pub mod bootstrap;
-pub mod comparison;
-pub mod describe;
 pub mod figures;
 pub mod heads;
-pub mod holm;
-pub mod interval;
-pub mod outcome;
 pub mod page;
 pub mod results;
-pub mod sign_flip;
-pub mod stability;
 pub mod terminal;
-pub mod verdict;
 
-mod distributions;
-mod error;
-mod sentence;
-
-pub use comparison::{ArmRuns, Comparison, Metric, Settings, compare};
-pub use error::StatisticsError;
-pub use outcome::{Direction, Outcome};
 pub use results::{Report, Results, ResultsError, TuningTable, rebuild};
-pub use verdict::{Undecided, Verdict};

@@ -2,7 +2,7 @@
 //!
 //! `results.json` holds [`Results`] and is the same, byte for byte, for the same runs, however many of them ran at once;
 //! wall-clock figures are in `timings.json` ([`Timings`]). The same numbers are in `runs.csv` (one line a run) and
-//! `curves.csv` (one line an arm, split and step), drawn in `figures/`, each as SVG and PNG, and told in `report.html`
+//! `curves.csv` (one line an arm, split and step), drawn in `figures/` as SVG, and told in `report.html`
 //! ([`crate::page`]).
 //!
 //! No number in these files is NaN or infinite. Accuracies are shares (0 to 1) of scored positions, losses are mean
@@ -29,15 +29,13 @@ use runs::{
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{
+use crate::{figures, heads::ExperimentHeads, page};
+use statistics::{
+    StatisticsError,
     comparison::Comparison,
     describe::Description,
-    error::StatisticsError,
-    figures,
-    heads::ExperimentHeads,
     interval::{PairedInterval, WilsonInterval},
     outcome::StepsToThreshold,
-    page,
 };
 
 pub use arms::Stability;
@@ -198,9 +196,6 @@ pub enum ResultsError {
     /// The operating system refuses.
     #[error("can't {action} {}: {source}", .path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
-    /// A figure that can't be drawn.
-    #[error("{}: {message}", .path.display())]
-    Figure { path: PathBuf, message: String },
 }
 
 /// Results and the time they took.
@@ -278,11 +273,7 @@ impl Report {
         put("runs.csv", tables::runs(&self.results).as_bytes())?;
         put("curves.csv", tables::curves(&self.results).as_bytes())?;
         for figure in figures::all(&self.results) {
-            let name = format!("figures/{}", figure.name);
-            put(&format!("{name}.svg"), figure.svg.as_bytes())?;
-            let path = folder.join(&name);
-            let png = figures::png(&figure.svg).map_err(|message| ResultsError::Figure { path, message })?;
-            put(&format!("{name}.png"), &png)?;
+            put(&format!("figures/{}.svg", figure.name), figure.svg.as_bytes())?;
         }
         put(page::FILE, page::of_experiment(self, heads).as_bytes())?;
         Ok(written)

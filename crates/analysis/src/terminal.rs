@@ -4,10 +4,8 @@ use std::path::Path;
 
 use data::Split;
 
-use crate::{
-    outcome::StepsToThreshold,
-    results::{ArmResult, Results},
-};
+use crate::results::{ArmResult, Results};
+use statistics::outcome::StepsToThreshold;
 
 /// Columns of a small curve.
 const CURVE: usize = 48;
@@ -41,7 +39,7 @@ fn head(results: &Results) -> String {
                 "  {all} repetitions: {wrong} found a difference, {equivalent} equivalent, {undecided} undecided"
             ));
             let differs = repetitions.each.iter().filter(|each| {
-                matches!(each.verdict, crate::verdict::Verdict::Better | crate::verdict::Verdict::Worse)
+                matches!(each.verdict, statistics::verdict::Verdict::Better | statistics::verdict::Verdict::Worse)
             });
             lines.extend(differs.map(|each| format!("  {}", each.sentence)));
         }
@@ -171,7 +169,7 @@ fn tuning(results: &Results) -> String {
     table
 }
 
-/// How steadily the arms trained (see [`crate::stability`]).
+/// How steadily the arms trained (see [`statistics::stability`]).
 fn stability(results: &Results) -> String {
     let mut rows =
         vec![["stability", "runs with spikes", "spikes", "gradient norm p99 / median"].map(String::from).to_vec()];
@@ -208,7 +206,7 @@ fn files(folder: &Path) -> String {
         ("results.json", "all of this in numbers"),
         ("runs.csv", "one line a run"),
         ("curves.csv", "one line an arm, split and step"),
-        ("figures", "SVG and PNG"),
+        ("figures", "SVG"),
     ];
     let paths = files.map(|(name, what)| (folder.join(name).display().to_string(), what));
     let width = paths.iter().map(|(path, _)| path.chars().count()).max().unwrap_or_default();

@@ -81,13 +81,9 @@ fn all_files_are_written_and_rebuilt_to_the_same_bytes_from_the_folder_alone() {
     runs.csv
     curves.csv
     figures/accuracy.svg
-    figures/accuracy.png
     figures/loss.svg
-    figures/loss.png
     figures/loss-log.svg
-    figures/loss-log.png
     figures/differences.svg
-    figures/differences.png
     report.html
     ");
     let bytes =
@@ -353,13 +349,14 @@ fn figures_are_valid_for_every_kind_of_result() {
     ];
     for (kind, made) in kinds {
         for figure in figures::all(&report(&made).results) {
-            let png = figures::png(&figure.svg).unwrap_or_else(|error| panic!("{kind} {}: {error}", figure.name));
-            assert!(png.len() > 10_000 && png.starts_with(b"\x89PNG"));
+            let document = roxmltree::Document::parse(&figure.svg)
+                .unwrap_or_else(|error| panic!("{kind} {}: {error}", figure.name));
+            let drawn = document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text")));
+            assert!(drawn.count() > 5, "{kind} {}", figure.name);
             assert!(!figure.svg.contains("NaN") && !figure.svg.contains("inf"), "{kind} {}", figure.name);
             if let Some(folder) = std::env::var_os("HEADCOUNT_FIGURES") {
                 let name = Path::new(&folder).join(format!("{kind}-{}", figure.name));
                 fs::write(name.with_extension("svg"), &figure.svg).unwrap();
-                fs::write(name.with_extension("png"), &png).unwrap();
             }
         }
     }

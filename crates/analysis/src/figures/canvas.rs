@@ -1,6 +1,6 @@
 //! An SVG document, element by element.
 
-/// The font of the PNGs; Verdana has nearly the same widths where it is missing.
+/// The font; Verdana has nearly the same widths where it is missing.
 pub(super) const FONT: &str = "DejaVu Sans";
 /// Text and axes.
 pub(super) const INK: &str = "#222222";

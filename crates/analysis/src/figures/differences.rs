@@ -5,7 +5,8 @@ use super::{
     canvas::{Anchor, Canvas, GREY, INK, NOTE, Style, capital, text_width, wrapped},
     colours,
 };
-use crate::{comparison::Comparison, outcome::Direction, results::Results, verdict::Verdict};
+use crate::results::Results;
+use statistics::{comparison::Comparison, outcome::Direction, verdict::Verdict};
 
 const WIDTH: f64 = 1280.0;
 /// Height of one arm's row.

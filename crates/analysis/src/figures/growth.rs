@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(figure.name, "growth-heads");
         assert_eq!(figure.svg.matches("<circle").count(), 5);
         assert!(!figure.svg.contains("NaN") && !figure.svg.contains("inf"), "{}", figure.svg);
-        assert!(super::super::png(&figure.svg).is_ok_and(|png| png.starts_with(b"\x89PNG")));
+        assert!(roxmltree::Document::parse(&figure.svg).is_ok());
     }
 
     #[test]

@@ -4,7 +4,8 @@ use super::{
     axes::{LABEL, Panel, Scale, TICK, TITLE, extent},
     canvas::{Anchor, Canvas, GREY, INK, NOTE, Style},
 };
-use crate::{results::Results, verdict::Verdict};
+use crate::results::Results;
+use statistics::verdict::Verdict;
 
 const WIDTH: f64 = 1000.0;
 const TOP: f64 = 122.0;

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::describe::mean_of_checked;
+use statistics::describe::mean_of_checked;
 
 use super::record::{Flag, HeadAnalysis, HeadMeasures, StepAnalysis};
 

@@ -10,8 +10,8 @@ use thiserror::Error;
 use crate::{
     heads::{ArmHeads, ExperimentHeads, HeadAnalysis, RunHeads},
     results::{Context, ResultsError, RunCurves, SourceFile, TaskFacts, machines, run_curves, write_whole},
-    stability::{gradient_tail, spikes},
 };
+use statistics::stability::{gradient_tail, spikes};
 
 /// A single run, done or not.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -5,8 +5,8 @@ use runs::{Arm, Experiment, Metric, MetricName, Status, experiment::number_at};
 use serde::{Deserialize, Serialize};
 
 use super::{ArmResult, ResultsError, RunResult, RunStatus, collect::Record, curves};
-use crate::{
-    comparison,
+use crate::comparison;
+use statistics::{
     describe::describe,
     interval::{LEVEL, paired_interval},
     outcome::{Direction, Outcome, solve_rate, steps_to_threshold},
@@ -16,7 +16,7 @@ use crate::{
 /// How steadily the runs of an arm trained.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stability {
-    /// Runs with at least one loss spike (see [`crate::stability::spikes`]).
+    /// Runs with at least one loss spike (see [`statistics::stability::spikes`]).
     pub runs_with_spikes: usize,
     /// Spike episodes in all runs together.
     pub spike_episodes: usize,
@@ -32,7 +32,7 @@ pub struct Stability {
 pub(super) fn metric(experiment: &Experiment) -> comparison::Metric {
     let name = experiment.metric.name;
     let outputs = experiment.arms.iter().map(|arm| arm.config.dims().outputs).max().unwrap_or(1);
-    comparison::Metric {
+    statistics::Metric {
         name: name.words().into(),
         direction: direction(name),
         worst: if name.is_accuracy() { 0.0 } else { (outputs as f64).ln() },
@@ -191,6 +191,6 @@ fn stability(runs: &[&[Metric]]) -> Stability {
         stability.losses_not_finite += found.not_finite;
         ratios.extend(gradient_tail(&norms).and_then(|tail| tail.ratio));
     }
-    stability.gradient_tail = crate::describe::median(&ratios).ok();
+    stability.gradient_tail = statistics::describe::median(&ratios).ok();
     stability
 }

@@ -6,7 +6,7 @@ use data::Split;
 use runs::Metric;
 use serde::{Deserialize, Serialize};
 
-use crate::describe::{mean_of_checked, quantile_of_sorted, sorted};
+use statistics::describe::{mean_of_checked, quantile_of_sorted, sorted};
 
 /// Most points of a training curve.
 pub(super) const MOST_POINTS: usize = 160;

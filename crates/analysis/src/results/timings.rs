@@ -4,7 +4,7 @@ use runs::{Experiment, read_timings};
 use serde::{Deserialize, Serialize};
 
 use super::collect::Record;
-use crate::describe::median;
+use statistics::describe::median;
 
 /// The content of `timings.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use super::{
     arms,
     collect::{self, Record},
 };
-use crate::describe::mean_of_checked;
+use statistics::describe::mean_of_checked;
 
 /// What the tuning runs showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

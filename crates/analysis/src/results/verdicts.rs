@@ -4,7 +4,7 @@ use runs::Experiment;
 use serde::{Deserialize, Serialize};
 
 use super::{ArmResult, ResultsError, arms};
-use crate::{
+use statistics::{
     comparison::{ArmRuns, Comparison, Settings, compare},
     interval::PairedInterval,
     verdict::Verdict,

@@ -419,9 +419,8 @@ fn figures_are_saved_as_svg_and_png() {
         }
         let text = String::from_utf8(bytes).unwrap();
         assert!(!text.contains("var(") && !text.contains("NaN"), "{}", path.display());
-        // Valid, and of something: the renderer of our own figures draws it.
-        let png = headcount_analysis::figures::png(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert!(png.len() > 5_000, "{}", path.display());
+        // Valid; that it is of something, the PNG of the same drawing shows.
+        roxmltree::Document::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
     browser.expect_quiet(&page.path);
 }

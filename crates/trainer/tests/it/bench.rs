@@ -110,8 +110,6 @@ fn growth_writes_a_table_and_figures() {
     for name in ["growth-heads", "growth-batch"] {
         let svg = fs::read_to_string(place.path().join(format!("out/{name}.svg"))).unwrap();
         assert!(svg.starts_with("<svg") && svg.matches("<circle").count() >= 2, "{svg}");
-        let png = fs::read(place.path().join(format!("out/{name}.png"))).unwrap();
-        assert!(png.starts_with(b"\x89PNG"));
     }
 }
 

@@ -59,9 +59,7 @@ pub fn run(arguments: &BenchArguments, folder: &Path, threads: usize) -> Result<
     write(folder, "growth.csv", csv(&swept))?;
     for sweep in &swept {
         let Some(figure) = figures::growth(&sweep.growth()) else { continue };
-        let png = figures::png(&figure.svg).map_err(Failure::failed)?;
         write(folder, &format!("{}.svg", figure.name), figure.svg)?;
-        write(folder, &format!("{}.png", figure.name), png)?;
     }
     match measured().next() {
         Some(_) => Ok(Success::Done),

@@ -1,15 +1,15 @@
 //! Every statistic against scipy 1.17 or numpy 2. `scripts/statistics_reference.py` prints the numbers; the Python line
 //! that made each stands beside it.
 
-use headcount_analysis::Direction;
-use headcount_analysis::bootstrap::{BootstrapMethod, bootstrap_interval, interval_from_means};
-use headcount_analysis::describe::{
+use headcount_statistics::Direction;
+use headcount_statistics::bootstrap::{BootstrapMethod, bootstrap_interval, interval_from_means};
+use headcount_statistics::describe::{
     describe, interquartile_mean, mean, median, median_absolute_deviation, quantile, standard_deviation, weighted_mean,
 };
-use headcount_analysis::holm::holm_adjusted;
-use headcount_analysis::interval::{differences, paired_interval, wilson_interval};
-use headcount_analysis::outcome::probability_of_improvement;
-use headcount_analysis::sign_flip::sign_flip;
+use headcount_statistics::holm::holm_adjusted;
+use headcount_statistics::interval::{differences, paired_interval, wilson_interval};
+use headcount_statistics::outcome::probability_of_improvement;
+use headcount_statistics::sign_flip::sign_flip;
 
 const ARM: [f64; 8] = [0.9925, 0.9875, 0.9950, 0.9800, 0.9900, 0.9775, 0.9925, 0.9850];
 const BASE: [f64; 8] = [0.9800, 0.9850, 0.9775, 0.9825, 0.9700, 0.9750, 0.9800, 0.9825];

@@ -53,7 +53,7 @@ pub fn mean(values: &[f64]) -> Result<f64, StatisticsError> {
 }
 
 /// The mean of values known to be finite and at least one.
-pub(crate) fn mean_of_checked(values: &[f64]) -> f64 {
+pub fn mean_of_checked(values: &[f64]) -> f64 {
     // Summing distances from the first value keeps equal values exact, so that "no spread" is seen as such.
     let first = values[0];
     let sum: f64 = values.iter().map(|value| value - first).sum();
@@ -72,7 +72,7 @@ pub fn standard_deviation(values: &[f64]) -> Result<f64, StatisticsError> {
 
 /// Largest distance from the mean, and all distances divided by it: their squares neither overflow nor vanish.
 /// All zero for equal values.
-pub(crate) fn scaled_deviations(values: &[f64]) -> (f64, Vec<f64>) {
+pub fn scaled_deviations(values: &[f64]) -> (f64, Vec<f64>) {
     let mean = mean_of_checked(values);
     let distances = values.iter().map(|value| value - mean);
     let scale = distances.clone().fold(0.0, |most: f64, d| most.max(d.abs()));
@@ -91,7 +91,7 @@ pub fn median(values: &[f64]) -> Result<f64, StatisticsError> {
 }
 
 /// The median of sorted values, at least one.
-pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
+pub fn median_of_sorted(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len() % 2 == 1 {
         sorted[middle]
@@ -117,7 +117,7 @@ pub fn quantile(values: &[f64], probability: f64) -> Result<f64, StatisticsError
 }
 
 /// [`quantile`] of sorted values, at least one.
-pub(crate) fn quantile_of_sorted(sorted: &[f64], probability: f64) -> f64 {
+pub fn quantile_of_sorted(sorted: &[f64], probability: f64) -> f64 {
     let last = sorted.len() - 1;
     let position = probability * last as f64;
     let below = (position.floor() as usize).min(last);
@@ -168,7 +168,7 @@ pub fn weighted_mean(values: &[f64], weights: &[u64]) -> Result<f64, StatisticsE
 }
 
 /// A sorted copy.
-pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
+pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut copy = values.to_vec();
     copy.sort_unstable_by(f64::total_cmp);
     copy

@@ -5,10 +5,10 @@
 
 use std::ops::RangeInclusive;
 
-use headcount_analysis::bootstrap::bootstrap_interval;
-use headcount_analysis::interval::{LEVEL, PairedInterval, paired_interval};
-use headcount_analysis::verdict::{PairCounts, decide};
-use headcount_analysis::{ArmRuns, Direction, Metric, Outcome, Settings, Verdict, compare};
+use headcount_statistics::bootstrap::bootstrap_interval;
+use headcount_statistics::interval::{LEVEL, PairedInterval, paired_interval};
+use headcount_statistics::verdict::{PairCounts, decide};
+use headcount_statistics::{ArmRuns, Direction, Metric, Outcome, Settings, Verdict, compare};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 

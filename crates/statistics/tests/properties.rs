@@ -1,13 +1,13 @@
 //! What must hold whatever the numbers are.
 
-use headcount_analysis::Direction::{HigherIsBetter, LowerIsBetter};
-use headcount_analysis::bootstrap::bootstrap_interval;
-use headcount_analysis::describe::describe;
-use headcount_analysis::holm::{holm_adjusted, holm_levels};
-use headcount_analysis::interval::{PairedInterval, paired_interval, wilson_interval};
-use headcount_analysis::outcome::probability_of_improvement;
-use headcount_analysis::sign_flip::sign_flip;
-use headcount_analysis::verdict::{PairCounts, Verdict, decide, decision_p_value};
+use headcount_statistics::Direction::{HigherIsBetter, LowerIsBetter};
+use headcount_statistics::bootstrap::bootstrap_interval;
+use headcount_statistics::describe::describe;
+use headcount_statistics::holm::{holm_adjusted, holm_levels};
+use headcount_statistics::interval::{PairedInterval, paired_interval, wilson_interval};
+use headcount_statistics::outcome::probability_of_improvement;
+use headcount_statistics::sign_flip::sign_flip;
+use headcount_statistics::verdict::{PairCounts, Verdict, decide, decision_p_value};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -1,13 +1,13 @@
 //! The rules in words: verdicts, diverged and missing runs, several arms, curves, degenerate and refused input.
 
-use headcount_analysis::bootstrap::{BootstrapMethod, bootstrap_interval, interval_from_means};
-use headcount_analysis::describe::{describe, mean, weighted_mean};
-use headcount_analysis::holm::holm_levels;
-use headcount_analysis::interval::{differences, paired_interval, wilson_interval};
-use headcount_analysis::outcome::{solve_rate, steps_to_threshold};
-use headcount_analysis::sign_flip::{EXACT_UP_TO, sign_flip};
-use headcount_analysis::stability::{gradient_tail, spikes};
-use headcount_analysis::{
+use headcount_statistics::bootstrap::{BootstrapMethod, bootstrap_interval, interval_from_means};
+use headcount_statistics::describe::{describe, mean, weighted_mean};
+use headcount_statistics::holm::holm_levels;
+use headcount_statistics::interval::{differences, paired_interval, wilson_interval};
+use headcount_statistics::outcome::{solve_rate, steps_to_threshold};
+use headcount_statistics::sign_flip::{EXACT_UP_TO, sign_flip};
+use headcount_statistics::stability::{gradient_tail, spikes};
+use headcount_statistics::{
     ArmRuns, Comparison, Direction, Metric, Outcome, Settings, StatisticsError, Undecided, Verdict, compare,
 };
 
@@ -377,7 +377,7 @@ fn refused_input_is_named() {
 fn results_can_be_written_and_read() {
     fn both_ways<T: serde::Serialize + for<'a> serde::Deserialize<'a>>() {}
     both_ways::<Comparison>();
-    both_ways::<headcount_analysis::outcome::StepsToThreshold>();
-    both_ways::<headcount_analysis::stability::Spikes>();
-    both_ways::<headcount_analysis::stability::GradientTail>();
+    both_ways::<headcount_statistics::outcome::StepsToThreshold>();
+    both_ways::<headcount_statistics::stability::Spikes>();
+    both_ways::<headcount_statistics::stability::GradientTail>();
 }

@@ -28,17 +28,38 @@
 
 pub mod bootstrap;
 pub mod comparison;
+pub mod context;
 pub mod describe;
+pub mod estimate;
+pub mod failures;
+pub mod grid;
 pub mod holm;
 pub mod interval;
+pub mod looks;
+pub mod mean_curve;
 pub mod outcome;
+pub mod pairs;
+pub mod plan;
+pub mod power;
+pub mod prediction;
+pub mod robust;
+pub mod rules;
+pub mod scale;
 pub mod sign_flip;
+pub mod solving;
 pub mod stability;
+pub mod statement;
+pub mod steps;
+pub mod sweep;
+pub mod two_arms;
 pub mod verdict;
 
 mod distributions;
 mod error;
 mod sentence;
+mod sweep_sentence;
+mod two_arms_sentence;
+mod words;
 
 pub use comparison::{ArmRuns, Comparison, Metric, Settings, compare};
 pub use error::StatisticsError;

@@ -1,6 +1,8 @@
 //! Random numbers for simulations: the same on every machine.
 #![allow(dead_code)] // Each test binary uses some.
 
+pub mod experiments;
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 

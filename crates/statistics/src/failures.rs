@@ -7,6 +7,7 @@ use crate::distributions::beta_quantile;
 use crate::error::StatisticsError;
 use crate::pairs::PairedScores;
 use crate::rules::Rules;
+use crate::search::first_that;
 
 /// How many pairs failed, and how many of all pairs may.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,5 +67,5 @@ pub fn clopper_pearson_upper(events: usize, trials: usize, alpha: f64) -> Result
 /// The fewest pairs, `failed` of them failed, whose bound is at most `max_failure`; `None` beyond `most`.
 pub fn pairs_for_bound(failed: usize, max_failure: f64, alpha: f64, most: usize) -> Option<usize> {
     let is_enough = |pairs: usize| clopper_pearson_upper(failed, pairs, alpha).is_ok_and(|bound| bound <= max_failure);
-    crate::power::first_that(failed.max(1), most, is_enough)
+    first_that(failed.max(1), most, is_enough)
 }

@@ -116,7 +116,8 @@ impl PairedScores {
 
 /// Pairs the runs of two arms; outcome i of both belongs to seed i.
 ///
-/// Errors: what [`check_arm`] refuses, a seed twice, samples that differ in number.
+/// Errors: a seed twice; lengths or numbers of samples that differ; a finished run whose value is not finite, or better than
+/// the metric allows.
 pub fn pair_scores(
     seeds: &[u64],
     arm: &ArmScores,

@@ -7,6 +7,7 @@ use crate::distributions::{chi_squared_quantile, ln_density_of_deviation_ratio, 
 use crate::estimate::MeanEstimate;
 use crate::failures::{FailedPairs, pairs_for_bound};
 use crate::rules::{FEWEST_PAIRS, Rules};
+use crate::search::first_that;
 
 /// The chance with which the pairs named decide.
 pub const POWER: f64 = 0.9;
@@ -130,22 +131,4 @@ pub fn further_pairs(estimate: &MeanEstimate, failures: &FailedPairs, rules: &Ru
     let needed = pairs_needed(target, estimate.mean, Noise::cautious(estimate), failures.seeds.len(), rules);
     // Pairs that should have decided and did not: at least one more is needed.
     FurtherPairs { target, further: needed.map(|needed| needed.saturating_sub(estimate.pairs).max(1)) }
-}
-
-/// The first number in `from..=most` that holds, for a condition that holds from some number on.
-pub(crate) fn first_that(from: usize, most: usize, holds: impl Fn(usize) -> bool) -> Option<usize> {
-    let mut high = from;
-    let mut low = from;
-    while !holds(high) {
-        if high >= most {
-            return None;
-        }
-        low = high + 1;
-        high = (2 * high).min(most);
-    }
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if holds(middle) { high = middle } else { low = middle + 1 }
-    }
-    Some(high)
 }

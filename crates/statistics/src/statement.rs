@@ -19,7 +19,7 @@ pub enum Statement {
     Better,
     /// The same, on the other side.
     Worse,
-    /// The plain interval of level 1 − 2 alpha lies within ± margin, ends included, and the failure bound is low enough.
+    /// The interval of level 1 − 2 alpha lies within ± margin, ends included, and the failure bound is low enough.
     Equivalent,
     /// The interval lies within the margin, but pairs like these do not exclude one that fails more often than allowed.
     NoDifferenceSeen,
@@ -82,7 +82,7 @@ fn state(estimate: &DifferenceEstimate, failures: &FailedPairs, rules: &Rules) -
     if high < -rules.margin {
         return Statement::Worse;
     }
-    let [low, high] = estimate.plain.interval(rules.equivalence_tail());
+    let [low, high] = estimate.interval(rules.equivalence_tail());
     if low < -rules.margin || high > rules.margin {
         return Statement::Undecided { because: Because::IntervalCrossesMargin };
     }

@@ -101,16 +101,14 @@ pub struct Sweep {
     pub pairs: usize,
     /// Seeds of the others.
     pub incomplete: Vec<u64>,
-    /// The failure bound that holds for all arms of the sweep together: that of the smallest sufficient arm at alpha /
-    /// (K − 1). `None` without a sufficient arm.
-    pub failure_bound_of_all: Option<f64>,
 }
 
 /// Which numbers are enough, and the smallest; outcome i of every arm belongs to seed i. `rules` may have any number of
 /// arms: that of the sweep takes its place.
 ///
 /// For arms i and j, with K arms and n pairs, U is the upper limit of mean(y_j − y_i) at t(1 − alpha / (K − 1), n − 1),
-/// L the lower at t(1 − alpha / (K (K − 1)), n − 1), not widened by accidents ([`DifferenceEstimate`]). Failures aside, any arm is falsely called sufficient in at most
+/// L the lower at t(1 − alpha / (K (K − 1)), n − 1), neither widened by accidents ([`DifferenceEstimate`]): else one
+/// failed run of any arm would leave all others open. Failures aside, any arm is falsely called sufficient in at most
 /// alpha of all sweeps, and any falsely insufficient in at most alpha. For two arms these are the limits of
 /// [`crate::statement::judge`].
 ///
@@ -136,32 +134,12 @@ pub fn sweep(seeds: &[u64], arms: &[Step], scale: &MetricScale, rules: &Rules) -
         let answer = SweepAnswer::TooFewPairs { pairs: finished, needed: FEWEST_PAIRS };
         let (sufficient, too_many) = (Vec::new(), Vec::new());
         let (scale, best) = (scale.clone(), None);
-        let failure_bound_of_all = None;
-        return Ok(Sweep {
-            answer,
-            scale,
-            rules,
-            steps,
-            best,
-            sufficient,
-            too_many,
-            pairs,
-            incomplete,
-            failure_bound_of_all,
-        });
+        return Ok(Sweep { answer, scale, rules, steps, best, sufficient, too_many, pairs, incomplete });
     }
     let best = table.best(&steps);
     let steps = table.judge(steps, best)?;
     let that_are = |what: Enough| steps.iter().filter(move |step| step.enough == what);
     let sufficient: Vec<f64> = that_are(Enough::Sufficient).map(|step| step.value).collect();
-    let smallest = that_are(Enough::Sufficient).next();
-    let failure_bound_of_all = match smallest {
-        Some(step) => {
-            let failures = &step.failures;
-            Some(clopper_pearson_upper(failures.seeds.len(), failures.pairs, rules.equivalence_tail())?)
-        }
-        None => None,
-    };
     let is_beyond = |value: f64| sufficient.first().is_some_and(|smallest| value > *smallest);
     let too_many = that_are(Enough::Insufficient).map(|step| step.value).filter(|value| is_beyond(*value)).collect();
     Ok(Sweep {
@@ -173,7 +151,6 @@ pub fn sweep(seeds: &[u64], arms: &[Step], scale: &MetricScale, rules: &Rules) -
         sufficient,
         pairs,
         incomplete,
-        failure_bound_of_all,
         steps,
     })
 }
@@ -298,7 +275,7 @@ impl Table<'_> {
 
     fn advantage(&self, other: usize, estimate: &DifferenceEstimate) -> Advantage {
         let [lower, _] = self.scale.clipped(estimate.interval(self.rules.difference_tail()));
-        let [_, upper] = self.scale.clipped(estimate.plain.interval(self.rules.equivalence_tail()));
+        let [_, upper] = self.scale.clipped(estimate.interval(self.rules.equivalence_tail()));
         Advantage { of: self.arms[other].value, mean: estimate.plain.mean, lower, upper }
     }
 

@@ -78,7 +78,7 @@ pub struct TwoArms {
     pub estimate: Option<MeanEstimate>,
     /// The interval that decides "better" and "worse": [`crate::robust::DifferenceEstimate`].
     pub interval: Option<Limits>,
-    /// The interval that decides "equivalent".
+    /// The interval that decides "equivalent", by the same limits.
     pub equivalence: Option<Limits>,
     /// Two-sided p of "no difference" by plain paired t; `None` too where all differences are equal.
     pub p_value: Option<f64>,

@@ -81,7 +81,7 @@ fn rotated(outcomes: &[Outcome], places: usize) -> Vec<Outcome> {
 fn is_at_the_margin(judged: &Judged, rules: &Rules) -> bool {
     let Some(estimate) = judged.estimate else { return false };
     let near = |limit: f64| (limit.abs() - rules.margin).abs() < 1e-9;
-    let limits = [estimate.interval(rules.difference_tail()), estimate.plain.interval(rules.equivalence_tail())];
+    let limits = [estimate.interval(rules.difference_tail()), estimate.interval(rules.equivalence_tail())];
     limits.concat().into_iter().any(near)
 }
 
@@ -100,7 +100,7 @@ proptest! {
         let judged = judged(&runs[0], &runs[1], &accuracy(), &rules);
         let Some(estimate) = judged.estimate else { return Ok(()) };
         let [low, high] = estimate.interval(rules.difference_tail());
-        let [inner_low, inner_high] = estimate.plain.interval(rules.equivalence_tail());
+        let [inner_low, inner_high] = estimate.interval(rules.equivalence_tail());
         let within = inner_low >= -margin && inner_high <= margin;
         let holds = [low > margin, high < -margin, within];
         prop_assert!(holds.iter().filter(|holds| **holds).count() <= 1, "{holds:?}");

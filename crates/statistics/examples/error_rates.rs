@@ -12,7 +12,8 @@
 mod draws;
 
 use draws::experiments::{MARGIN, Said, looks_of, said, sweeps};
-use draws::{exponential, happens, lognormal, normal, simulations};
+use draws::spikes::flagged;
+use draws::{exponential, gamma, happens, lognormal, normal, simulations};
 use headcount_statistics::looks::Looks;
 use headcount_statistics::sweep::Enough;
 use rand_chacha::ChaCha8Rng;
@@ -32,6 +33,7 @@ fn main() {
     rare_failures(simulations);
     failures_of_the_winner(simulations);
     failing_arms_of_a_sweep(simulations);
+    spikes_of_noise();
 }
 
 /// The first value of a pair is that of the arm, the second that of the baseline.
@@ -145,4 +147,14 @@ fn failing_arms_of_a_sweep(simulations: usize) {
         println!("| {percent} % of runs | {} |", [10, 13, 20, 30].map(cell).join(" | "));
     }
     println!();
+}
+
+/// Runs of 800 logged losses that are nothing but noise.
+fn spikes_of_noise() {
+    println!("### Runs of noise that have a loss spike\n");
+    println!("| noise | single steps above 6 median deviations | the rule |\n|---|---|---|");
+    for (name, noise) in [("normal", normal as draws::Draw), ("gamma, skewness 1", gamma), ("lognormal", lognormal)] {
+        let [single, lasting] = flagged(noise);
+        println!("| {name} | {single:.1} | {lasting:.1} |");
+    }
 }

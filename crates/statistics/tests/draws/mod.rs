@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each test binary uses some.
 
 pub mod experiments;
+pub mod spikes;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -46,4 +47,9 @@ pub fn lognormal(generator: &mut ChaCha8Rng) -> f64 {
 /// 1 with this chance, else 0.
 pub fn happens(generator: &mut ChaCha8Rng, chance: f64) -> f64 {
     f64::from(u8::from(uniform(generator) <= chance))
+}
+
+/// The sum of four exponential variables: a gamma variable of shape 4, skewness 1.
+pub fn gamma(generator: &mut ChaCha8Rng) -> f64 {
+    (0..4).map(|_| -uniform(generator).ln()).sum()
 }

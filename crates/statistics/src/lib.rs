@@ -49,8 +49,8 @@
 //!
 //! At a margin m, with one look or several, in at most 5 % of experiments each: a false "better" or "worse" (2.5 %), a
 //! false "equivalent", any falsely "sufficient" arm, any falsely "insufficient" one; for differences that are symmetric (two
-//! arms of which one is shifted, however skewed each), and for arms that fail more often than `max_failure` (30 %). Not
-//! claimed: an arm that fails by 1.0 in 10 % of its runs is called equivalent in 35 % at 10 pairs (each clean pair has a
+//! arms of which one is shifted, however skewed each), and, each arm by itself, for arms that fail more often than
+//! `max_failure` (30 %). Not claimed: an arm that fails by 1.0 in 10 % of its runs is called equivalent in 35 % at 10 pairs (each clean pair has a
 //! chance of 0.9), and differences skewed themselves mislead the t interval. `docs/statistics.md` has the tables,
 //! `examples/error_rates.rs` prints them.
 

@@ -1,4 +1,30 @@
 //! When a decision is due: the one place that says so, for terminal, page, JSON and whatever watches.
+//!
+//! ```
+//! use headcount_statistics::looks::{Looks, complete_in_order};
+//! use headcount_statistics::{ArmScores, Beside, MetricScale, Outcome, Rules, compare_two_arms};
+//!
+//! let runs = |name: &str, centre: f64| {
+//!     let of_seed = |seed: u64| Outcome::Finished(centre + 0.001 * (seed % 3) as f64);
+//!     ArmScores::new(name, (0..20).map(of_seed).collect())
+//! };
+//! let (arm, baseline) = (runs("8 heads", 0.99), runs("4 heads", 0.989));
+//! let seeds: Vec<u64> = (0..20).collect();
+//! let (scale, beside) = (MetricScale::accuracy("test accuracy"), Beside::default());
+//! let complete = complete_in_order(&[&arm.outcomes, &baseline.outcomes]);
+//! let looked = Looks::new(vec![6, 10, 15, 20])?.walk(
+//!     complete,
+//!     &Rules::new(0.02),
+//!     |pairs, rules| {
+//!         let (arm, baseline) = (arm.first(pairs), baseline.first(pairs));
+//!         compare_two_arms(&seeds[..pairs], &arm, &baseline, &scale, rules, &beside)
+//!     },
+//!     |found| found.statement.is_decided(),
+//! )?;
+//! // Ten clean pairs do not bound failures at a quarter of 5 %; fifteen do.
+//! assert_eq!(looked.taken.map(|taken| (taken.pairs, taken.further_pairs)), Some((15, 5)));
+//! # Ok::<(), headcount_statistics::StatisticsError>(())
+//! ```
 
 use serde::{Deserialize, Serialize};
 

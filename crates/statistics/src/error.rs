@@ -17,6 +17,15 @@ pub enum StatisticsError {
     /// A run said to be finished has a result that is not a number; such a run is `Outcome::Diverged`.
     #[error("arm `{arm}`, seed {seed}: result {value} of a finished run is not a finite number")]
     OutcomeNotFinite { arm: String, seed: u64, value: f64 },
+    /// A result better than the metric allows: per cent where a fraction is meant, say.
+    #[error("arm `{arm}`, seed {seed}: result {value} is better than the best possible value {best}")]
+    OutcomeBeyondBest { arm: String, seed: u64, value: f64, best: f64 },
+    /// Two arms of a sweep with one value.
+    #[error("value {value} is swept twice")]
+    SweptTwice { value: f64 },
+    /// Looks that do not rise, or of which one sees too few pairs.
+    #[error("looks at {looks:?} pairs: must rise from at least {fewest}")]
+    LooksNotRising { looks: Vec<usize>, fewest: usize },
     /// A setting outside its range.
     #[error("{what} is {value}, must be {must_be}")]
     OutOfRange { what: &'static str, value: f64, must_be: &'static str },

@@ -3,6 +3,7 @@
 use crate::comparison::{ArmSummary, Comparison};
 use crate::interval::PairedInterval;
 use crate::verdict::{Undecided, Verdict};
+use crate::words::{count, decimals_of, fixed, percent};
 
 impl Comparison {
     /// The verdict in one sentence without a full stop, `steps` being the optimiser steps of the runs:
@@ -90,14 +91,7 @@ fn lead(interval: &PairedInterval) -> String {
 fn with_interval(interval: &PairedInterval, sign: f64) -> String {
     let ends = [sign * interval.low, sign * interval.high];
     let digits = decimals(interval);
-    let show = |value: f64| {
-        let shown = format!("{value:.digits$}");
-        // "-0.000" is 0.
-        match shown.strip_prefix('-') {
-            Some(rest) if rest.chars().all(|c| c == '0' || c == '.') => rest.to_owned(),
-            _ => shown,
-        }
-    };
+    let show = |value: f64| fixed(value, digits);
     format!(
         "{} ({} % interval {} to {})",
         show(sign * interval.mean_difference),
@@ -111,20 +105,5 @@ fn with_interval(interval: &PairedInterval, sign: f64) -> String {
 fn decimals(interval: &PairedInterval) -> usize {
     let half_width = (interval.high - interval.low) / 2.0;
     let shown = if half_width > 0.0 { half_width } else { interval.mean_difference.abs() / 100.0 };
-    if shown == 0.0 {
-        return 3;
-    }
-    // Nudged, so that a half width of 0.01 that came out as 0.0099999 shows as many digits.
-    let places = (-shown.log10() - 1e-9).ceil() + 1.0;
-    places.clamp(0.0, 9.0) as usize
-}
-
-/// A level in per cent, two decimals unless they are 0: "95", "98.33".
-fn percent(level: f64) -> String {
-    let shown = format!("{:.2}", 100.0 * level);
-    shown.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-fn count(number: usize, of: &str) -> String {
-    if number == 1 { format!("1 {of}") } else { format!("{number} {of}s") }
+    decimals_of(shown)
 }

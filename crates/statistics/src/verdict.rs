@@ -8,8 +8,7 @@ use crate::distributions::student_t_two_sided;
 use crate::interval::PairedInterval;
 use crate::outcome::Direction;
 
-/// Fewer pairs than this decide nothing.
-pub const FEWEST_PAIRS: usize = 6;
+pub use crate::rules::FEWEST_PAIRS;
 
 /// What a comparison says of an arm against the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

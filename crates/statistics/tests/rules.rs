@@ -274,16 +274,16 @@ fn steps_to_threshold_count_apart_what_never_got_there() {
 
 #[test]
 fn spikes_stand_out_of_the_window_before() {
-    // 1.0, 1.1, 1.0, 1.1, ...: median 1.05, deviation 0.05, so spikes lie above 1.35.
+    // 1.0, 1.1, 1.0, 1.1, ...: median 1.05, deviation 0.05, so spikes lie above 1.35, three steps in a row.
     let mut losses: Vec<f64> = (0..120).map(|step| 1.0 + 0.1 * (step % 2) as f64).collect();
     assert_eq!(spikes(&losses).at, [0_usize; 0]);
     losses[5] = 9.0; // Not judged: too early.
-    losses[60] = 1.36;
-    losses[61] = 1.34;
+    losses[60..62].fill(2.5); // Two in a row are noise.
+    losses[70..73].fill(2.5);
     losses[80] = f64::NAN;
     losses[81] = 2.0;
     let found = spikes(&losses);
-    assert_eq!(found.at, [60, 80, 81]);
+    assert_eq!(found.at, [70, 71, 72, 80, 81]);
     assert_eq!((found.episodes, found.judged, found.not_finite), (2, 70, 1));
     assert_eq!(spikes(&losses[..50]).judged, 0);
     assert_eq!(spikes(&[f64::NAN; 60]).at.len(), 10);

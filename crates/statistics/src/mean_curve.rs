@@ -1,0 +1,80 @@
+//! The mean curve of an arm, diverged runs included: leaving them out would make the arm that diverges look best.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::describe::mean_of_checked;
+use crate::error::{StatisticsError, is_usable};
+use crate::outcome::Outcome;
+use crate::scale::MetricScale;
+
+/// The curve of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunCurve {
+    /// (step, value) in the order logged.
+    pub points: Vec<(u64, f64)>,
+    pub diverged: bool,
+}
+
+/// One step of the mean curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MeanPoint {
+    pub step: u64,
+    /// In the unit of the metric.
+    pub mean: f64,
+    /// Runs in the mean.
+    pub runs: usize,
+    /// Of them, runs that had diverged and stand at the penalty.
+    pub at_penalty: usize,
+    /// Runs that logged nothing there: not in the mean.
+    pub left_out: usize,
+}
+
+/// The mean over runs at every step that any of them logged. A run that diverged stands at the penalty from its last
+/// finite value on; any value worse than the penalty stands there too. A step that no run has a value for is left out.
+///
+/// Errors: steps that do not rise, a penalty that is not finite.
+pub fn mean_curve(runs: &[RunCurve], scale: &MetricScale) -> Result<Vec<MeanPoint>, StatisticsError> {
+    scale.check()?;
+    let mut steps = BTreeSet::new();
+    for run in runs {
+        if let Some(two) = run.points.windows(2).find(|two| two[1].0 <= two[0].0) {
+            return Err(StatisticsError::StepsNotRising { previous: two[0].0, step: two[1].0 });
+        }
+        steps.extend(run.points.iter().map(|(step, _)| *step));
+    }
+    let mut curve = Vec::with_capacity(steps.len());
+    for step in steps {
+        let values: Vec<AtStep> = runs.iter().filter_map(|run| at_step(run, step, scale)).collect();
+        if values.is_empty() {
+            continue;
+        }
+        let entered: Vec<f64> = values.iter().map(|value| value.value).collect();
+        curve.push(MeanPoint {
+            step,
+            mean: mean_of_checked(&entered),
+            runs: values.len(),
+            at_penalty: values.iter().filter(|value| value.has_diverged).count(),
+            left_out: runs.len() - values.len(),
+        });
+    }
+    Ok(curve)
+}
+
+struct AtStep {
+    value: f64,
+    has_diverged: bool,
+}
+
+/// What a run has at a step; `None` where it logged nothing and has not diverged.
+fn at_step(run: &RunCurve, step: u64, scale: &MetricScale) -> Option<AtStep> {
+    let found = run.points.binary_search_by_key(&step, |(step, _)| *step).ok().map(|index| run.points[index].1);
+    if let Some(value) = found.filter(|value| is_usable(*value)) {
+        let value = scale.entered(Outcome::Finished(value))?;
+        return Some(AtStep { value, has_diverged: false });
+    }
+    let last_finite = run.points.iter().rev().find(|(_, value)| is_usable(*value)).map(|(step, _)| *step);
+    let has_diverged = run.diverged && last_finite.is_none_or(|last| step > last);
+    has_diverged.then_some(AtStep { value: scale.penalty, has_diverged })
+}

@@ -1,10 +1,10 @@
 //! Proof that two runs saw the same data.
 
 use crate::GENERATOR_VERSION;
+use crate::definition::Task;
 use crate::generator::Generator;
 use crate::order::Sets;
 use crate::sample::Split;
-use crate::tasks::Task;
 
 /// Training samples that go into the fingerprint; all later ones follow from the same key.
 const TRAINING_SAMPLES: u64 = 256;

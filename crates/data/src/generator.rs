@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+#[cfg(doc)]
+use crate::definition::Definition;
+use crate::definition::{Draw, Task};
 use crate::random::{Key, Stream, key};
 use crate::sample::{Batch, Sample, SourceBatch, SourceSizes, Split};
-use crate::tasks::{Draw, Task};
 
 /// A task prepared for one split and data seed: tables and weights are built once, each sample is then cheap.
 ///
@@ -22,7 +24,7 @@ impl Generator {
     /// Prepares `task` for `split`; take `data_seed` from [`Split::data_seed`].
     ///
     /// # Panics
-    /// May panic, or never return a sample, if [`Task::check`] would refuse the task.
+    /// May panic, or never return a sample, if [`Definition::check`] would refuse the task.
     pub fn new(task: &Task, split: Split, data_seed: u64) -> Self {
         let key = key(&["samples", &task.canonical(), split.name(), &data_seed.to_string()]);
         Self { key, draw: task.prepare(), seq_len: task.seq_len(), source: task.source() }
@@ -50,6 +52,16 @@ impl Generator {
             targets.extend_from_slice(&sample.targets);
         }
         Batch { batch, len, tokens, targets, source: sources }
+    }
+}
+
+impl Task {
+    /// Sample `index` of `split`. To draw more than one, keep a [`Generator`].
+    ///
+    /// # Panics
+    /// As [`Generator::new`].
+    pub fn sample(&self, split: Split, data_seed: u64, index: u64) -> Sample {
+        Generator::new(self, split, data_seed).sample(index)
     }
 }
 

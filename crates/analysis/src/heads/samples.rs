@@ -1,7 +1,7 @@
 //! The fixed samples that heads are measured on: the first ones of the validation set.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use data::{Batch, Generator, IGNORE, Split, Task};
+use data::{Answers, Batch, Generator, IGNORE, Split, Task};
 use model::{Call, Source};
 use runs::Config;
 
@@ -132,10 +132,9 @@ fn decoder_padding(batch: &Batch) -> Vec<bool> {
 
 /// A token's short name.
 fn label(task: &Task, id: u32, position: usize) -> String {
-    match task {
-        Task::Registers(task) => format!("r{}={}", id as usize / task.values, id as usize % task.values),
-        Task::Reverse(_) | Task::Sort(_) if position == 0 => "start".into(),
-        _ => id.to_string(),
+    match task.answers() {
+        Answers::Sequence { .. } if position == 0 => "start".into(),
+        _ => task.token_name(id),
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Definition, Draw};
+use crate::definition::{Answers, Definition, Draw};
 use crate::error::{TaskError, in_range};
+use crate::parameter::Parameter;
 use crate::sample::{IGNORE, Sample};
 use crate::urn::Urn;
 
@@ -67,24 +68,32 @@ impl Mqar {
 }
 
 impl Definition for Mqar {
-    const ABOUT: &'static str = "Multi-query associative recall as in Zoology (arXiv 2312.04927): the sequence opens \
-        with key-value pairs; later each key comes once more, among filler, and there the model must name its value. \
-        Near queries are more likely than distant ones.";
-    const PREDICTION: &'static str =
-        "Neutral: one head of full rank is enough, and two layers are needed; many heads of tiny width hurt.";
+    fn kind(&self) -> &'static str {
+        "mqar"
+    }
 
-    fn parameters(&self) -> Vec<(&'static str, String)> {
-        let Self { vocab, seq_len, pairs, power_a, fill } = self;
+    fn about(&self) -> &'static str {
+        "Multi-query associative recall as in Zoology (arXiv 2312.04927): the sequence opens \
+        with key-value pairs; later each key comes once more, among filler, and there the model must name its value. \
+        Near queries are more likely than distant ones."
+    }
+
+    fn prediction(&self) -> &'static str {
+        "Neutral: one head of full rank is enough, and two layers are needed; many heads of tiny width hurt."
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, Parameter)> {
+        let Self { vocab, seq_len, pairs, power_a, fill } = *self;
         let fill = match fill {
             Fill::Random => "random",
             Fill::Zero => "zero",
         };
         vec![
-            ("vocab", vocab.to_string()),
-            ("seq_len", seq_len.to_string()),
-            ("pairs", pairs.to_string()),
-            ("power_a", format!("{power_a:?}")),
-            ("fill", fill.to_string()),
+            ("vocab", vocab.into()),
+            ("seq_len", seq_len.into()),
+            ("pairs", pairs.into()),
+            ("power_a", power_a.into()),
+            ("fill", fill.into()),
         ]
     }
 

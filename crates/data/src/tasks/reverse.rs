@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::rewrite::Rewrite;
-use super::{Answers, Definition, Draw};
+use crate::definition::{Answers, Definition, Draw};
 use crate::error::TaskError;
+use crate::parameter::Parameter;
 use crate::sample::{Sample, SourceSizes};
 
 /// Parameters of `reverse`: the target is the source, last token first.
@@ -37,12 +38,21 @@ impl Reverse {
 }
 
 impl Definition for Reverse {
-    const ABOUT: &'static str = "Sequence to sequence: the encoder reads tokens, the decoder writes them backwards \
-        and then says that it is done. Lengths vary, so sources and targets are padded.";
-    const PREDICTION: &'static str = "A check of cross-attention and padding rather than of heads: one head that \
-        reads the mirrored place is enough, so head counts should end alike.";
+    fn kind(&self) -> &'static str {
+        "reverse"
+    }
 
-    fn parameters(&self) -> Vec<(&'static str, String)> {
+    fn about(&self) -> &'static str {
+        "Sequence to sequence: the encoder reads tokens, the decoder writes them backwards \
+        and then says that it is done. Lengths vary, so sources and targets are padded."
+    }
+
+    fn prediction(&self) -> &'static str {
+        "A check of cross-attention and padding rather than of heads: one head that \
+        reads the mirrored place is enough, so head counts should end alike."
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, Parameter)> {
         self.rewrite().parameters()
     }
 

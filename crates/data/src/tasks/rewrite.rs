@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{Answers, Draw};
+use crate::definition::{Answers, Draw};
 use crate::error::{TaskError, in_range};
+use crate::parameter::Parameter;
 use crate::sample::{IGNORE, Sample, Source, SourceSizes};
 
 /// Parameters of a task that rewrites its source. A source holds n uniform tokens of `0..vocab`, n uniform in
@@ -22,9 +23,9 @@ pub(super) struct Rewrite {
 }
 
 impl Rewrite {
-    pub fn parameters(self) -> Vec<(&'static str, String)> {
+    pub fn parameters(self) -> Vec<(&'static str, Parameter)> {
         let Self { vocab, min_len, max_len } = self;
-        vec![("vocab", vocab.to_string()), ("min_len", min_len.to_string()), ("max_len", max_len.to_string())]
+        vec![("vocab", vocab.into()), ("min_len", min_len.into()), ("max_len", max_len.into())]
     }
 
     pub fn check(self) -> Result<(), TaskError> {

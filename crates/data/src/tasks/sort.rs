@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::rewrite::Rewrite;
-use super::{Answers, Definition, Draw};
+use crate::definition::{Answers, Definition, Draw};
 use crate::error::TaskError;
+use crate::parameter::Parameter;
 use crate::sample::{Sample, SourceSizes};
 
 /// Parameters of `sort`: the target is the source in ascending order of token id, equal ones as often as they come.
@@ -37,13 +38,22 @@ impl Sort {
 }
 
 impl Definition for Sort {
-    const ABOUT: &'static str = "Sequence to sequence: the encoder reads tokens, the decoder writes them in \
-        ascending order, equal ones as often as they come, and then says that it is done. Lengths vary, so sources \
-        and targets are padded.";
-    const PREDICTION: &'static str = "A check of cross-attention and padding rather than of heads: the next token \
-        follows from how often each one was read, which one head can count, so head counts should end alike.";
+    fn kind(&self) -> &'static str {
+        "sort"
+    }
 
-    fn parameters(&self) -> Vec<(&'static str, String)> {
+    fn about(&self) -> &'static str {
+        "Sequence to sequence: the encoder reads tokens, the decoder writes them in \
+        ascending order, equal ones as often as they come, and then says that it is done. Lengths vary, so sources \
+        and targets are padded."
+    }
+
+    fn prediction(&self) -> &'static str {
+        "A check of cross-attention and padding rather than of heads: the next token \
+        follows from how often each one was read, which one head can count, so head counts should end alike."
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, Parameter)> {
         self.rewrite().parameters()
     }
 

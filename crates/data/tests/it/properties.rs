@@ -17,7 +17,7 @@ fn number() -> impl Strategy<Value = usize> {
 
 fn registers() -> impl Strategy<Value = Task> {
     (number(), number(), number(), number(), any::<u64>()).prop_map(|(registers, values, seq_len, outputs, seed)| {
-        Task::Registers(Registers { registers, values, seq_len, outputs, table_seed: seed / 2 })
+        Task::new(Registers { registers, values, seq_len, outputs, table_seed: seed / 2 })
     })
 }
 
@@ -25,26 +25,21 @@ fn mqar() -> impl Strategy<Value = Task> {
     let power = prop_oneof![8 => 0.001..10.0f64, 1 => any::<f64>()];
     let fill = prop::sample::select(vec![Fill::Random, Fill::Zero]);
     (number(), number(), number(), power, fill)
-        .prop_map(|(vocab, seq_len, pairs, power_a, fill)| Task::Mqar(Mqar { vocab, seq_len, pairs, power_a, fill }))
+        .prop_map(|(vocab, seq_len, pairs, power_a, fill)| Task::new(Mqar { vocab, seq_len, pairs, power_a, fill }))
 }
 
 fn reverse() -> impl Strategy<Value = Task> {
-    (number(), number(), number())
-        .prop_map(|(vocab, min_len, max_len)| Task::Reverse(Reverse { vocab, min_len, max_len }))
+    (number(), number(), number()).prop_map(|(vocab, min_len, max_len)| Task::new(Reverse { vocab, min_len, max_len }))
 }
 
 fn sort() -> impl Strategy<Value = Task> {
-    (number(), number(), number()).prop_map(|(vocab, min_len, max_len)| Task::Sort(Sort { vocab, min_len, max_len }))
+    (number(), number(), number()).prop_map(|(vocab, min_len, max_len)| Task::new(Sort { vocab, min_len, max_len }))
 }
 
 fn possible_rewrites() -> impl Strategy<Value = Task> {
     (2..40usize, 1..30usize, 0..30usize, any::<bool>()).prop_map(|(vocab, min_len, more, sorts)| {
         let max_len = min_len + more;
-        if sorts {
-            Task::Sort(Sort { vocab, min_len, max_len })
-        } else {
-            Task::Reverse(Reverse { vocab, min_len, max_len })
-        }
+        if sorts { Task::new(Sort { vocab, min_len, max_len }) } else { Task::new(Reverse { vocab, min_len, max_len }) }
     })
 }
 
@@ -52,14 +47,14 @@ fn possible_rewrites() -> impl Strategy<Value = Task> {
 fn possible_mqar() -> impl Strategy<Value = Task> {
     (1..20usize, 0..60usize, 1..200usize, 0.001..10.0f64).prop_map(|(pairs, more, above, power_a)| {
         let seq_len = 4 * pairs + 2 * more;
-        Task::Mqar(Mqar { vocab: seq_len + above, seq_len, pairs, power_a, fill: Fill::Random })
+        Task::new(Mqar { vocab: seq_len + above, seq_len, pairs, power_a, fill: Fill::Random })
     })
 }
 
 fn possible_registers() -> impl Strategy<Value = Task> {
     (1..6usize, 2..8usize, 0..60usize, 2..40usize, 0..9u64).prop_map(
         |(registers, values, more, outputs, table_seed)| {
-            Task::Registers(Registers { registers, values, seq_len: registers + more, outputs, table_seed })
+            Task::new(Registers { registers, values, seq_len: registers + more, outputs, table_seed })
         },
     )
 }
@@ -109,12 +104,12 @@ proptest! {
 #[test]
 fn the_largest_parameters_work() {
     let largest = [
-        Task::Registers(Registers { registers: 20, values: 2, seq_len: 65_536, outputs: 1 << 20, table_seed: 0 }),
-        Task::Registers(Registers { registers: 1, values: 1 << 20, seq_len: 65_536, outputs: 2, table_seed: 0 }),
-        Task::Mqar(Mqar { vocab: 65_537, seq_len: 65_536, pairs: 16_384, power_a: 10.0, fill: Fill::Random }),
-        Task::Mqar(Mqar { vocab: 1 << 20, seq_len: 65_536, pairs: 1, power_a: 1e-6, fill: Fill::Zero }),
-        Task::Reverse(Reverse { vocab: (1 << 20) - 1, min_len: 65_535, max_len: 65_535 }),
-        Task::Sort(Sort { vocab: (1 << 20) - 1, min_len: 1, max_len: 65_535 }),
+        Task::new(Registers { registers: 20, values: 2, seq_len: 65_536, outputs: 1 << 20, table_seed: 0 }),
+        Task::new(Registers { registers: 1, values: 1 << 20, seq_len: 65_536, outputs: 2, table_seed: 0 }),
+        Task::new(Mqar { vocab: 65_537, seq_len: 65_536, pairs: 16_384, power_a: 10.0, fill: Fill::Random }),
+        Task::new(Mqar { vocab: 1 << 20, seq_len: 65_536, pairs: 1, power_a: 1e-6, fill: Fill::Zero }),
+        Task::new(Reverse { vocab: (1 << 20) - 1, min_len: 65_535, max_len: 65_535 }),
+        Task::new(Sort { vocab: (1 << 20) - 1, min_len: 1, max_len: 65_535 }),
     ];
     for task in largest {
         assert_eq!(task.check(), Ok(()));

@@ -52,6 +52,12 @@ pub trait Definition: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// How many distinct samples the task can give, `u128::MAX` meaning that many or more; `None` where it can't tell exactly.
+    /// Where they are few, a set repeats itself, and tests ask what training has shown.
+    fn distinct_samples(&self) -> Option<u128> {
+        None
+    }
+
     /// Builds what all samples share and returns how to draw one. The parameters have passed [`Definition::check`].
     fn prepare(&self) -> Draw;
 

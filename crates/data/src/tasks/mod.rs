@@ -3,9 +3,7 @@
 
 mod mqar;
 mod registers;
-mod reverse;
 mod rewrite;
-mod sort;
 
 use std::any::TypeId;
 use std::sync::{PoisonError, RwLock};
@@ -20,8 +18,7 @@ use crate::parameter::{self, Read};
 
 pub use mqar::{Fill, Mqar};
 pub use registers::Registers;
-pub use reverse::Reverse;
-pub use sort::Sort;
+pub use rewrite::{Ascending, Backwards, Order, Reverse, Rewrite, Sort};
 
 /// The tasks of this crate, in the order in which they are listed to people.
 const BUILT_IN: &[fn() -> Kind] = &[Kind::of::<Registers>, Kind::of::<Mqar>, Kind::of::<Reverse>, Kind::of::<Sort>];

@@ -127,6 +127,19 @@ impl Definition for Mqar {
         self.seq_len
     }
 
+    /// Ordered choices of keys, of values and of slots, times what the other positions can be filled with.
+    fn distinct_samples(&self) -> Option<u128> {
+        let Self { vocab, seq_len, pairs, power_a: _, fill } = *self;
+        let choices =
+            |of: usize| (of - pairs + 1..=of).fold(1, |product: u128, left| product.saturating_mul(left as u128));
+        let fills = match fill {
+            Fill::Random => (vocab as u128).saturating_pow((seq_len - 3 * pairs) as u32),
+            Fill::Zero => 1,
+        };
+        let factors = [choices(vocab / 2 - 1), choices(vocab - vocab / 2), choices(self.slots()), fills];
+        Some(factors.into_iter().fold(1, u128::saturating_mul))
+    }
+
     fn prepare(&self) -> Draw {
         let (task, slots) = (*self, self.urn());
         Arc::new(move |stream| {

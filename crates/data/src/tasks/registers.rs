@@ -136,6 +136,11 @@ impl Definition for Registers {
         self.seq_len
     }
 
+    /// Every sequence of tokens: vocab^seq_len.
+    fn distinct_samples(&self) -> Option<u128> {
+        Some((self.vocab() as u128).saturating_pow(self.seq_len as u32))
+    }
+
     fn prepare(&self) -> Draw {
         let (task, table) = (*self, self.table());
         Arc::new(move |stream| {

@@ -15,9 +15,9 @@ fn defaults_stand_for_what_is_left_out() {
     assert_eq!(from_kind("registers", "values = 3"), Ok(Task::new(registers(4, 3, 32))));
     let zero = Mqar { power_a: 0.5, fill: Fill::Zero, ..Mqar::default() };
     assert_eq!(from_kind("mqar", "fill = 'zero'\npower_a = 0.5"), Ok(Task::new(zero)));
-    let short = Reverse { vocab: 16, min_len: 4, max_len: 5 };
+    let short = Reverse::new(16, 4, 5);
     assert_eq!(from_kind("reverse", "max_len = 5"), Ok(Task::new(short)));
-    assert_eq!(from_kind("sort", ""), Ok(Task::new(Sort { vocab: 16, min_len: 4, max_len: 12 })));
+    assert_eq!(from_kind("sort", ""), Ok(Task::new(Sort::new(16, 4, 12))));
     assert!(all_tasks().iter().all(|task| task.check().is_ok()));
 }
 
@@ -129,8 +129,8 @@ fn impossible_registers_are_refused_with_the_rule() {
 #[test]
 fn impossible_rewrites_are_refused_with_the_rule() {
     for task in [
-        |vocab, min_len, max_len| Task::new(Reverse { vocab, min_len, max_len }),
-        |vocab, min_len, max_len| Task::new(Sort { vocab, min_len, max_len }),
+        |vocab, min_len, max_len| Task::new(Reverse::new(vocab, min_len, max_len)),
+        |vocab, min_len, max_len| Task::new(Sort::new(vocab, min_len, max_len)),
     ] {
         let error = refused(task(16, 5, 4), "min_len", &["min_len = 5", "max_len = 4"]);
         assert_eq!(error, TaskError::NoLength { min_len: 5, max_len: 4 });

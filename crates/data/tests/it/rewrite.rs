@@ -5,11 +5,11 @@ use headcount_data::{Generator, IGNORE, Reverse, Sample, Sort, Source, Split, Ta
 use crate::{assert_fits, assert_uniform};
 
 fn reverse(vocab: usize, min_len: usize, max_len: usize) -> Task {
-    Task::new(Reverse { vocab, min_len, max_len })
+    Task::new(Reverse::new(vocab, min_len, max_len))
 }
 
 fn sort(vocab: usize, min_len: usize, max_len: usize) -> Task {
-    Task::new(Sort { vocab, min_len, max_len })
+    Task::new(Sort::new(vocab, min_len, max_len))
 }
 
 fn samples(task: &Task, split: Split, count: u64) -> impl Iterator<Item = (Sample, Source)> {

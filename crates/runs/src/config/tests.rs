@@ -187,7 +187,7 @@ fn any_config() -> impl Strategy<Value = Config> {
             Task::new(Mqar { vocab: 64, seq_len: 2 * half, pairs, power_a, ..Mqar::default() })
         }),
         (2usize..=20, 1usize..=9, 0usize..=9)
-            .prop_map(|(vocab, min_len, more)| { Task::new(Sort { vocab, min_len, max_len: min_len + more }) }),
+            .prop_map(|(vocab, min_len, more)| { Task::new(Sort::new(vocab, min_len, min_len + more)) }),
     ];
     let sets = (prop::option::of(1u64..=10_000_000), 1u64..=100_000, 1u64..=100_000).prop_map(
         |(train_examples, validation_examples, test_examples)| Sets {

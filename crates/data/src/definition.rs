@@ -73,9 +73,32 @@ pub trait Definition: Any + fmt::Debug + Send + Sync {
         Answers::Classes
     }
 
-    /// A token as a person would call it, such as `r1=3`; its number where it has no other name.
+    /// A token that is read as a person would call it, such as `r1=3`; its number where it has no other name.
     fn token_name(&self, token: u32) -> String {
         token.to_string()
+    }
+
+    /// The same for a token of a source.
+    fn source_token_name(&self, token: u32) -> String {
+        token.to_string()
+    }
+
+    /// The same for an output class: the token's name where a model answers with tokens.
+    fn answer_name(&self, class: u32) -> String {
+        match self.answers() {
+            Answers::Classes => class.to_string(),
+            Answers::Tokens | Answers::Sequence { .. } => self.token_name(class),
+        }
+    }
+
+    /// Which earlier positions the answer at `position` of `sample` depends on: what attention must fetch. Groups of equal parts
+    /// come in the same order with the same names for every sample and position. Empty where the position is not scored, where
+    /// the answer follows from none in particular, and in tasks that don't say.
+    ///
+    /// # Panics
+    /// May panic if `sample` is not one of this task's.
+    fn needed(&self, _sample: &Sample, _position: usize) -> Vec<Needed> {
+        vec![]
     }
 
     /// What a perfect model says to tokens of a user's own. In a sequence-to-sequence task `read` is a source, and the answer
@@ -89,6 +112,38 @@ pub trait Definition: Any + fmt::Debug + Send + Sync {
     fn expected(&self, _read: &[u32]) -> Option<Vec<i32>> {
         None
     }
+}
+
+/// Positions that an answer depends on, and the part that they play: [`Definition::needed`].
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Needed {
+    /// The part, such as `register 0`.
+    pub name: String,
+    /// Where the positions are.
+    pub side: Side,
+    /// Ascending, at least one. Where there are several, each holds the same, and one of them is enough.
+    pub positions: Vec<usize>,
+}
+
+impl Needed {
+    /// Positions of the sequence that holds the answer.
+    pub fn own(name: impl Into<String>, positions: Vec<usize>) -> Self {
+        Self { name: name.into(), side: Side::Own, positions }
+    }
+
+    /// Positions of the source.
+    pub fn of_source(name: impl Into<String>, positions: Vec<usize>) -> Self {
+        Self { name: name.into(), side: Side::Source, positions }
+    }
+}
+
+/// A sequence that a position may be of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Side {
+    /// The one that holds the answers: self-attention reads it. What a decoder reads, in sequence-to-sequence tasks.
+    Own,
+    /// What an encoder reads: attention from decoder to encoder reads it.
+    Source,
 }
 
 /// What a model of a task says at each position, and so what it can mean to go on from a prompt.

@@ -33,7 +33,7 @@ mod sample;
 pub mod tasks;
 mod urn;
 
-pub use definition::{Answers, Definition, Draw, Task};
+pub use definition::{Answers, Definition, Draw, Needed, Side, Task};
 pub use error::{TaskError, in_range};
 pub use fingerprint::fingerprint;
 pub use generator::{Generator, batch};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::{Answers, Definition, Draw};
+use crate::definition::{Answers, Definition, Draw, Needed};
 use crate::error::{TaskError, in_range};
 use crate::parameter::Parameter;
 use crate::sample::{IGNORE, Sample};
@@ -188,6 +188,17 @@ impl Definition for Mqar {
 
     fn answers(&self) -> Answers {
         Answers::Tokens
+    }
+
+    /// `key` and `value`: the pair that the query asks for.
+    fn needed(&self, sample: &Sample, position: usize) -> Vec<Needed> {
+        let is_pair = |pair: &usize| sample.tokens[2 * pair] == sample.tokens[position];
+        match (0..self.pairs).find(is_pair) {
+            Some(pair) if sample.targets[position] != IGNORE => {
+                vec![Needed::own("key", vec![2 * pair]), Needed::own("value", vec![2 * pair + 1])]
+            }
+            _ => vec![],
+        }
     }
 
     fn token_name(&self, token: u32) -> String {

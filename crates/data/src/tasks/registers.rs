@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::{Definition, Draw};
+use crate::definition::{Definition, Draw, Needed};
 use crate::error::{TaskError, in_range};
 use crate::parameter::Parameter;
 use crate::random::Stream;
@@ -178,6 +178,23 @@ impl Definition for Registers {
 
     fn token_name(&self, token: u32) -> String {
         format!("r{}={}", token as usize / self.values, token as usize % self.values)
+    }
+
+    fn answer_name(&self, class: u32) -> String {
+        format!("class {class}")
+    }
+
+    /// `register r`: its latest write, up to the position itself.
+    fn needed(&self, sample: &Sample, position: usize) -> Vec<Needed> {
+        if sample.targets[position] == IGNORE {
+            return vec![];
+        }
+        let latest = |register: usize| {
+            let writes = |&token: &u32| token as usize / self.values == register;
+            sample.tokens[..=position].iter().rposition(writes)
+        };
+        let group = |register| Some(Needed::own(format!("register {register}"), vec![latest(register)?]));
+        (0..self.registers).filter_map(group).collect()
     }
 
     fn expected(&self, read: &[u32]) -> Option<Vec<i32>> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::definition::{Answers, Definition, Draw};
+use crate::definition::{Answers, Definition, Draw, Needed};
 use crate::error::{TaskError, in_range};
 use crate::parameter::Parameter;
 use crate::sample::{IGNORE, Sample, Source, SourceSizes};
@@ -49,6 +49,10 @@ pub trait Order: Copy + Debug + Send + Sync + 'static {
 
     /// Turns the real tokens of a source into its target, in place.
     fn rearrange(tokens: &mut [u32]);
+
+    /// Where a source has the token `position` of its target: several where the order does not say which of equal ones it is.
+    /// Nowhere behind the target's last token.
+    fn origins(source: &[u32], position: usize) -> Vec<usize>;
 }
 
 /// Last token first.
@@ -64,6 +68,10 @@ impl Order for Backwards {
 
     fn rearrange(tokens: &mut [u32]) {
         tokens.reverse();
+    }
+
+    fn origins(source: &[u32], position: usize) -> Vec<usize> {
+        source.len().checked_sub(position + 1).into_iter().collect()
     }
 }
 
@@ -81,6 +89,13 @@ impl Order for Ascending {
 
     fn rearrange(tokens: &mut [u32]) {
         tokens.sort_unstable();
+    }
+
+    fn origins(source: &[u32], position: usize) -> Vec<usize> {
+        let mut sorted = source.to_vec();
+        Self::rearrange(&mut sorted);
+        let holds = |&place: &usize| Some(&source[place]) == sorted.get(position);
+        (0..source.len()).filter(holds).collect()
     }
 }
 
@@ -213,7 +228,20 @@ impl<O: Order> Definition for Rewrite<O> {
     }
 
     fn token_name(&self, token: u32) -> String {
-        if token == self.boundary() { "end".to_string() } else { token.to_string() }
+        if token == self.boundary() { "start".to_string() } else { token.to_string() }
+    }
+
+    fn answer_name(&self, class: u32) -> String {
+        if class == self.boundary() { "end".to_string() } else { class.to_string() }
+    }
+
+    /// `source token`: where the source has the token that is the answer; none for the end.
+    fn needed(&self, sample: &Sample, position: usize) -> Vec<Needed> {
+        let source = sample.source.as_ref().map_or(&[][..], |source| &source.tokens[..source.real]);
+        match O::origins(source, position) {
+            positions if positions.is_empty() => vec![],
+            positions => vec![Needed::of_source("source token", positions)],
+        }
     }
 
     fn expected(&self, read: &[u32]) -> Option<Vec<i32>> {

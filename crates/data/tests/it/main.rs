@@ -3,6 +3,7 @@
 mod config;
 mod golden;
 mod mqar;
+mod needed;
 mod order;
 mod properties;
 mod purity;

@@ -146,8 +146,15 @@ fn expected_answers_are_the_targets_of_samples() {
     }
     let names = |task: Task, tokens: &[u32]| tokens.iter().map(|&token| task.token_name(token)).collect::<Vec<_>>();
     assert_eq!(names(Task::default_of("registers").unwrap(), &[0, 7, 14]), ["r0=0", "r1=3", "r3=2"]);
+    assert_eq!(Task::default_of("registers").unwrap().answer_name(3), "class 3");
     assert_eq!(names(Task::default_of("mqar").unwrap(), &[0, 31, 32]), ["0", "key 31", "value 32"]);
-    assert_eq!(names(Task::default_of("sort").unwrap(), &[0, 15, 16]), ["0", "15", "end"]);
+    assert_eq!(Task::default_of("mqar").unwrap().answer_name(32), "value 32");
+    for kind in ["sort", "reverse"] {
+        let task = Task::default_of(kind).unwrap();
+        assert_eq!(names(task.clone(), &[0, 15, 16]), ["0", "15", "start"]);
+        assert_eq!([15, 16].map(|class| task.answer_name(class)), ["15", "end"]);
+        assert_eq!(task.source_token_name(15), "15");
+    }
 }
 
 /// Tasks with few samples give as many as they say: all of them come up, and no more.

@@ -68,7 +68,7 @@ impl Definition for Parity {
                 Some(*odd)
             };
             let targets = tokens.iter().scan(0, parity).collect();
-            Sample { tokens, targets, source: None }
+            Sample::new(tokens, targets)
         })
     }
 

@@ -10,7 +10,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::error::TaskError;
 use crate::parameter::Parameter;
 use crate::random::Stream;
-use crate::sample::{Sample, SourceSizes};
+use crate::sample::{NumberSizes, Sample, SourceSizes};
 
 /// Makes one sample from a stream of random numbers, and from nothing else.
 pub type Draw = Arc<dyn Fn(&mut Stream) -> Sample + Send + Sync>;
@@ -49,6 +49,12 @@ pub trait Definition: Any + fmt::Debug + Send + Sync {
 
     /// The sizes of the sources, in sequence-to-sequence tasks; `None` in the others.
     fn source(&self) -> Option<SourceSizes> {
+        None
+    }
+
+    /// How many numbers are read and said at each position, in tasks that have any; `None` in the others. Where numbers are read
+    /// and no tokens, [`Definition::vocab`] is 0; where numbers are said and no classes, [`Definition::outputs`] is.
+    fn numbers(&self) -> Option<NumberSizes> {
         None
     }
 

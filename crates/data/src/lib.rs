@@ -40,7 +40,7 @@ pub use generator::{Generator, batch};
 pub use order::{Sets, TrainingOrder, steps_per_pass, train_indices};
 pub use parameter::Parameter;
 pub use random::Stream;
-pub use sample::{Batch, IGNORE, Sample, Source, SourceBatch, SourceSizes, Split};
+pub use sample::{Batch, IGNORE, NumberSizes, Numbers, Sample, Source, SourceBatch, SourceSizes, Split};
 pub use tasks::{Fill, Mqar, RegisterError, Registers, Reverse, Sort, register};
 
 /// Version of every generator in this crate. It is part of every random key and of [`fingerprint()`]; raise it

@@ -89,7 +89,7 @@ impl<const NAME: usize> Definition for Named<NAME> {
         1
     }
     fn prepare(&self) -> Draw {
-        std::sync::Arc::new(|_| Sample { tokens: vec![0], targets: vec![0], source: None })
+        std::sync::Arc::new(|_| Sample::new(vec![0], vec![0]))
     }
     fn explain(&self, _: &Sample) -> String {
         String::new()

@@ -162,7 +162,7 @@ impl Definition for Mqar {
                 Fill::Zero => 0,
             };
             let tokens = tokens.into_iter().map(|token| token.unwrap_or_else(&mut fill)).collect();
-            Sample { tokens, targets, source: None }
+            Sample::new(tokens, targets)
         })
     }
 

@@ -146,7 +146,7 @@ impl Definition for Registers {
         Arc::new(move |stream| {
             let tokens: Vec<u32> = (0..task.seq_len).map(|_| stream.below(task.vocab() as u64) as u32).collect();
             let targets = task.targets(&table, &tokens);
-            Sample { tokens, targets, source: None }
+            Sample::new(tokens, targets)
         })
     }
 

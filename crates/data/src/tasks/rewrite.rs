@@ -192,7 +192,8 @@ impl<O: Order> Definition for Rewrite<O> {
             tokens.resize(task.seq_len(), 0);
             targets.resize(task.seq_len(), IGNORE);
             source.resize(max_len, 0);
-            Sample { tokens, targets, source: Some(Source { tokens: source, real }) }
+            let source = Some(Source { tokens: source, real });
+            Sample { real: real + 1, source, ..Sample::new(tokens, targets) }
         })
     }
 

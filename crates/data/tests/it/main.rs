@@ -4,6 +4,7 @@ mod config;
 mod golden;
 mod mqar;
 mod needed;
+mod numbers;
 mod order;
 mod properties;
 mod purity;

@@ -21,7 +21,10 @@ fn a_sample_is_the_same_alone_and_in_any_batch() {
             for (batch, row) in [(&together, row), (&reversed, 4 - row)] {
                 let span = row * task.seq_len()..(row + 1) * task.seq_len();
                 assert!(batch.tokens[span.clone()].iter().zip(&alone.tokens).all(|(&a, &b)| a == b as i32));
-                assert_eq!(batch.targets[span], alone.targets);
+                assert_eq!(batch.targets[span.clone()], alone.targets);
+                let padding = (0..task.seq_len()).map(|position| position >= alone.real);
+                assert!(batch.padding[span].iter().copied().eq(padding));
+                assert_eq!(batch.rows(row..row + 1), generator.batch(&[index]));
                 assert_eq!(
                     (batch.source.is_some(), alone.source.is_some()),
                     (task.source().is_some(), task.source().is_some())
@@ -72,8 +75,7 @@ fn only_training_data_follow_the_runs_seed() {
 
 #[test]
 fn scored_positions_are_flat_and_ascending() {
-    let batch =
-        Batch { batch: 2, len: 3, tokens: vec![0; 6], targets: vec![IGNORE, 5, IGNORE, 0, IGNORE, 2], source: None };
+    let batch = Batch::new(2, 3, vec![0; 6], vec![IGNORE, 5, IGNORE, 0, IGNORE, 2]);
     assert_eq!(batch.scored(), 3);
     assert_eq!(batch.scored_positions(), (vec![1, 3, 5], vec![5, 0, 2]));
 

@@ -52,6 +52,7 @@ fn the_decoder_reads_start_and_prefix_and_names_the_rest() {
                 assert!(sample.targets[..n].iter().zip(&target).all(|(&said, &token)| said == token as i32));
                 assert_eq!(sample.targets[n], boundary as i32);
                 assert!(sample.targets[n + 1..].iter().all(|&target| target == IGNORE));
+                assert_eq!((sample.real, source.real), (n + 1, n));
                 assert!(sample.tokens[n + 1..].iter().chain(&source.tokens[n..]).all(|&token| token == 0));
             }
         }

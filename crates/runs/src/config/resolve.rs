@@ -256,6 +256,11 @@ impl Resolver<'_> {
         let TaskSection { task, sets } = &config.task;
         task.check().map_err(|error| self.impossible("task", error.key(), error.to_string()))?;
         sets.check().map_err(|error| self.impossible("task", error.key(), error.to_string()))?;
+        if task.numbers().is_some() {
+            let kind = task.kind();
+            let message = format!("kind = \"{kind}\" is a task in numbers, and models read tokens and say classes");
+            return Err(self.impossible("task", "kind", message));
+        }
         let dims = config.dims();
         config.model.check(dims).map_err(|error| {
             let message = match error {

@@ -99,12 +99,14 @@ pub fn targets(examination: &Examination) -> Result<Outcome, SubjectError> {
     }
     let rows: Vec<Sample> = (0..batch.batch)
         .map(|b| Sample {
-            tokens: batch.tokens[b * batch.len..][..batch.len].iter().map(|&token| token as u32).collect(),
-            targets: batch.targets[b * batch.len..][..batch.len].to_vec(),
             source: batch.source.as_ref().map(|source| data::Source {
                 tokens: source.tokens[b * source.len..][..source.len].iter().map(|&token| token as u32).collect(),
                 real: source.padding[b * source.len..][..source.len].iter().filter(|&&padded| !padded).count(),
             }),
+            ..Sample::new(
+                batch.tokens[b * batch.len..][..batch.len].iter().map(|&token| token as u32).collect(),
+                batch.targets[b * batch.len..][..batch.len].to_vec(),
+            )
         })
         .collect();
     Ok(match defined(&config.task.task, &rows) {

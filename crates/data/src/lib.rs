@@ -16,6 +16,7 @@
 //!   adds one from another crate
 //! - a sample alone or a batch: [`Generator`] (or [`Task::sample`] and [`batch()`])
 //! - which samples a step holds: [`Sets`], [`TrainingOrder`]
+//! - what models are measured by: [`metrics`]
 //! - proof that two runs saw the same data: [`fingerprint()`]
 //!
 //! Shapes use one legend: B batch, L length, Ls length of the source in sequence-to-sequence tasks.
@@ -26,6 +27,7 @@ mod definition;
 mod error;
 mod fingerprint;
 mod generator;
+pub mod metrics;
 mod order;
 mod parameter;
 mod random;

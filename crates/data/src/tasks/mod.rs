@@ -21,7 +21,13 @@ pub use registers::Registers;
 pub use rewrite::{Ascending, Backwards, Order, Reverse, Rewrite, Sort};
 
 /// The tasks of this crate, in the order in which they are listed to people.
-const BUILT_IN: &[fn() -> Kind] = &[Kind::of::<Registers>, Kind::of::<Mqar>, Kind::of::<Reverse>, Kind::of::<Sort>];
+const BUILT_IN: &[fn() -> Kind] = &[
+    // a line each
+    Kind::of::<Registers>,
+    Kind::of::<Mqar>,
+    Kind::of::<Reverse>,
+    Kind::of::<Sort>,
+];
 
 /// The tasks of other crates, in the order of their registration.
 static REGISTERED: RwLock<Vec<Kind>> = RwLock::new(vec![]);

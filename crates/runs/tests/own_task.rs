@@ -1,7 +1,7 @@
 //! Configs name tasks that another crate has registered, with errors as for any other.
 
 use data::{Definition, Draw, NumberSizes, Parameter, Sample, TaskError, in_range, register};
-use runs::Config;
+use headcount_runs::Config;
 use serde::Deserialize;
 
 /// Each token is its own answer; with `numbers`, it says that it is a task in numbers.

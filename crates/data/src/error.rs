@@ -69,24 +69,42 @@ pub enum TaskError {
         /// Longest source.
         max_len: usize,
     },
+    /// A rule of a task's own, which has no variant here.
+    #[error("{message}")]
+    Impossible {
+        /// The fields at fault together, the one to point at first. At least one.
+        keys: &'static [&'static str],
+        /// What is wrong, naming each of them with its value, such as `width = 3 is odd`.
+        message: String,
+    },
 }
 
 impl TaskError {
     /// The field to point at, as written in a config's `[task]` section, e.g. `"seq_len"`.
     pub fn key(&self) -> &'static str {
+        self.keys().first().copied().unwrap_or("kind")
+    }
+
+    /// All fields at fault together, the one to point at first.
+    pub fn keys(&self) -> &[&'static str] {
         match self {
-            Self::OutOfRange { key, .. } => key,
-            Self::TableTooLarge { .. } => "registers",
-            Self::TooShortToScore { .. } | Self::OddLength { .. } => "seq_len",
-            Self::VocabTooSmall { .. } => "vocab",
-            Self::TooManyPairs { .. } => "pairs",
-            Self::NoLength { .. } => "min_len",
+            Self::OutOfRange { key, .. } => std::slice::from_ref(key),
+            Self::TableTooLarge { .. } => &["registers", "values"],
+            Self::TooShortToScore { .. } => &["seq_len", "registers"],
+            Self::OddLength { .. } => &["seq_len"],
+            Self::VocabTooSmall { .. } => &["vocab", "seq_len"],
+            Self::TooManyPairs { .. } => &["pairs", "seq_len"],
+            Self::NoLength { .. } => &["min_len", "max_len"],
+            Self::Impossible { keys, .. } => keys,
         }
     }
 }
 
 /// Checks that `value`, of the field `key`, lies in `low..=high`; NaN never does.
-pub(crate) fn in_range<T: PartialOrd + Debug>(key: &'static str, value: T, low: T, high: T) -> Result<(), TaskError> {
+///
+/// # Errors
+/// [`TaskError::OutOfRange`] with all of them.
+pub fn in_range<T: PartialOrd + Debug>(key: &'static str, value: T, low: T, high: T) -> Result<(), TaskError> {
     if low <= value && value <= high {
         return Ok(());
     }

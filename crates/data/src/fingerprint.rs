@@ -1,10 +1,10 @@
 //! Proof that two runs saw the same data.
 
 use crate::GENERATOR_VERSION;
+use crate::definition::Task;
 use crate::generator::Generator;
 use crate::order::Sets;
 use crate::sample::Split;
-use crate::tasks::Task;
 
 /// Training samples that go into the fingerprint; all later ones follow from the same key.
 const TRAINING_SAMPLES: u64 = 256;
@@ -38,6 +38,12 @@ pub fn fingerprint(task: &Task, sets: &Sets, seed: u64) -> String {
             if let Some(source) = &sample.source {
                 bytes.extend(source.tokens.iter().flat_map(|token| token.to_le_bytes()));
                 bytes.extend((source.real as u64).to_le_bytes());
+            } else if sample.real < task.seq_len() {
+                bytes.extend((sample.real as u64).to_le_bytes()); // with a source, the targets tell
+            }
+            if let Some(numbers) = &sample.numbers {
+                bytes.extend(numbers.inputs.iter().chain(&numbers.targets).flat_map(|number| number.to_le_bytes()));
+                bytes.extend(numbers.scored.iter().map(|&scored| u8::from(scored)));
             }
             hasher.update(&bytes);
         }

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+#[cfg(doc)]
+use crate::definition::Definition;
+use crate::definition::{Draw, Task};
 use crate::random::{Key, Stream, key};
-use crate::sample::{Batch, Sample, SourceBatch, SourceSizes, Split};
-use crate::tasks::{Draw, Task};
+use crate::sample::{Batch, NumberSizes, Numbers, Sample, SourceBatch, SourceSizes, Split};
 
 /// A task prepared for one split and data seed: tables and weights are built once, each sample is then cheap.
 ///
@@ -16,16 +18,17 @@ pub struct Generator {
     draw: Draw,
     seq_len: usize,
     source: Option<SourceSizes>,
+    numbers: Option<NumberSizes>,
 }
 
 impl Generator {
     /// Prepares `task` for `split`; take `data_seed` from [`Split::data_seed`].
     ///
     /// # Panics
-    /// May panic, or never return a sample, if [`Task::check`] would refuse the task.
+    /// May panic, or never return a sample, if [`Definition::check`] would refuse the task.
     pub fn new(task: &Task, split: Split, data_seed: u64) -> Self {
         let key = key(&["samples", &task.canonical(), split.name(), &data_seed.to_string()]);
-        Self { key, draw: task.prepare(), seq_len: task.seq_len(), source: task.source() }
+        Self { key, draw: task.prepare(), seq_len: task.seq_len(), source: task.source(), numbers: task.numbers() }
     }
 
     /// Sample `index`, of length `seq_len`.
@@ -38,18 +41,36 @@ impl Generator {
         let (batch, len) = (indices.len(), self.seq_len);
         let mut tokens = Vec::with_capacity(batch * len);
         let mut targets = Vec::with_capacity(batch * len);
+        let mut padding = Vec::with_capacity(batch * len);
         let mut sources =
             self.source.map(|SourceSizes { len, .. }| SourceBatch { len, tokens: vec![], padding: vec![] });
+        let mut numbers = self.numbers.map(|_| Numbers::default());
         for &index in indices {
             let sample = self.sample(index);
             if let (Some(sources), Some(source)) = (&mut sources, &sample.source) {
                 sources.tokens.extend(source.tokens.iter().map(|&token| token as i32));
                 sources.padding.extend((0..sources.len).map(|position| position >= source.real));
             }
+            if let (Some(numbers), Some(sample)) = (&mut numbers, &sample.numbers) {
+                numbers.inputs.extend_from_slice(&sample.inputs);
+                numbers.targets.extend_from_slice(&sample.targets);
+                numbers.scored.extend_from_slice(&sample.scored);
+            }
+            padding.extend((0..len).map(|position| position >= sample.real));
             tokens.extend(sample.tokens.iter().map(|&token| token as i32));
             targets.extend_from_slice(&sample.targets);
         }
-        Batch { batch, len, tokens, targets, source: sources }
+        Batch { batch, len, tokens, targets, padding, source: sources, numbers }
+    }
+}
+
+impl Task {
+    /// Sample `index` of `split`. To draw more than one, keep a [`Generator`].
+    ///
+    /// # Panics
+    /// As [`Generator::new`].
+    pub fn sample(&self, split: Split, data_seed: u64, index: u64) -> Sample {
+        Generator::new(self, split, data_seed).sample(index)
     }
 }
 

@@ -21,12 +21,17 @@ pub(crate) fn key(parts: &[&str]) -> Key {
     *hasher.finalize().as_bytes()
 }
 
-/// One stream of ChaCha8 numbers. The same key and number give the same stream on every machine.
-pub(crate) struct Stream(ChaCha8Rng);
+/// One stream of ChaCha8 numbers, which a task draws a sample from. The same stream gives the same numbers on every machine.
+pub struct Stream(ChaCha8Rng);
 
 impl Stream {
+    /// A stream for what all samples of a task share, such as a table; `parts` says for what, and of which parameters.
+    pub fn shared(parts: &[&str]) -> Self {
+        Self::new(key(parts), 0)
+    }
+
     /// Stream `number` of `key`, from its start.
-    pub fn new(key: Key, number: u64) -> Self {
+    pub(crate) fn new(key: Key, number: u64) -> Self {
         let mut generator = ChaCha8Rng::from_seed(key);
         generator.set_stream(number);
         Self(generator)
@@ -44,6 +49,11 @@ impl Stream {
             }
         }
         (product >> 64) as u64
+    }
+
+    /// A uniform number in `[0, 1)`, a multiple of 2^-53.
+    pub fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (-53f64).exp2()
     }
 
     /// `count` different integers in `0..bound`, every ordered choice equally likely. `count <= bound`; quick where

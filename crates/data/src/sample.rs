@@ -1,6 +1,7 @@
 //! Samples, batches and the three splits.
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -46,14 +47,51 @@ impl fmt::Display for Split {
 }
 
 /// One sequence, `[L]`, and in sequence-to-sequence tasks the one that it is to be made from.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Token ids in `0..vocab`; where there is a source, what a decoder reads: a start token, then the target's prefix.
+    /// Token ids in `0..vocab`; where there is a source, what a decoder reads: a start token, then the target's prefix. Empty in
+    /// tasks without tokens.
     pub tokens: Vec<u32>,
-    /// As long as `tokens`: what the model should say at each position, in `0..outputs`, or [`IGNORE`].
+    /// What the model should say at each position, in `0..outputs`, or [`IGNORE`].
     pub targets: Vec<i32>,
+    /// How many positions are real, of L; padding comes after them. Only this number tells: any token may stand in padding.
+    pub real: usize,
     /// What an encoder reads, in sequence-to-sequence tasks.
     pub source: Option<Source>,
+    /// What is read and said in numbers, in tasks that have any.
+    pub numbers: Option<Numbers>,
+}
+
+impl Sample {
+    /// Tokens and their targets, `[L]` each, all of them real.
+    pub fn new(tokens: Vec<u32>, targets: Vec<i32>) -> Self {
+        Self { real: targets.len(), tokens, targets, source: None, numbers: None }
+    }
+
+    /// Numbers `[L, F]` or `[L, O]` at each of `len` positions, all of them real, without tokens and classes.
+    pub fn of_numbers(len: usize, numbers: Numbers) -> Self {
+        Self { tokens: vec![], targets: vec![IGNORE; len], real: len, source: None, numbers: Some(numbers) }
+    }
+}
+
+/// Real numbers of one sample, `[L, ...]`, or of a batch, `[B, L, ...]`, row-major.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Numbers {
+    /// What is read, `[.., L, F]`; empty where F is 0.
+    pub inputs: Vec<f32>,
+    /// What the model should say, `[.., L, O]`, 0 where it is not scored; empty where O is 0.
+    pub targets: Vec<f32>,
+    /// Positions whose numbers are scored, `[.., L]`; empty where O is 0.
+    pub scored: Vec<bool>,
+}
+
+/// How many numbers a task has at each position.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct NumberSizes {
+    /// F, numbers read; 0 where tokens are.
+    pub inputs: usize,
+    /// O, numbers said; 0 where classes are.
+    pub outputs: usize,
 }
 
 /// The source of one sample, `[Ls]`.
@@ -75,18 +113,22 @@ pub struct SourceSizes {
 }
 
 /// Samples side by side, `[B, L]` row-major, on the host.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     /// B, the number of samples; 0 is possible (see [`crate::train_indices`]).
     pub batch: usize,
     /// L, the length of each.
     pub len: usize,
-    /// Token ids, B * L of them.
+    /// Token ids, B * L of them; none in tasks without tokens.
     pub tokens: Vec<i32>,
     /// Targets, B * L of them, [`IGNORE`] where not scored.
     pub targets: Vec<i32>,
+    /// B * L of them; true = padding, as told by each sample's length.
+    pub padding: Vec<bool>,
     /// The samples' sources, in sequence-to-sequence tasks.
     pub source: Option<SourceBatch>,
+    /// The samples' numbers, in tasks that have any.
+    pub numbers: Option<Numbers>,
 }
 
 /// Sources side by side, `[B, Ls]` row-major, on the host.
@@ -101,18 +143,57 @@ pub struct SourceBatch {
 }
 
 impl Batch {
-    /// Tokens of the whole batch, sources and padding included.
+    /// Tokens and targets, `batch * len` of each, without padding.
+    pub fn new(batch: usize, len: usize, tokens: Vec<i32>, targets: Vec<i32>) -> Self {
+        Self { batch, len, tokens, targets, padding: vec![false; batch * len], source: None, numbers: None }
+    }
+
+    /// Samples `rows` of the batch.
+    ///
+    /// # Panics
+    /// Where there are fewer samples.
+    pub fn rows(&self, rows: Range<usize>) -> Self {
+        fn cut<T: Clone>(values: &[T], rows: &Range<usize>, batch: usize) -> Vec<T> {
+            let width = values.len() / batch.max(1);
+            values[rows.start * width..rows.end * width].to_vec()
+        }
+        let cut_source = |source: &SourceBatch| SourceBatch {
+            len: source.len,
+            tokens: cut(&source.tokens, &rows, self.batch),
+            padding: cut(&source.padding, &rows, self.batch),
+        };
+        let cut_numbers = |numbers: &Numbers| Numbers {
+            inputs: cut(&numbers.inputs, &rows, self.batch),
+            targets: cut(&numbers.targets, &rows, self.batch),
+            scored: cut(&numbers.scored, &rows, self.batch),
+        };
+        Self {
+            batch: rows.len(),
+            len: self.len,
+            tokens: cut(&self.tokens, &rows, self.batch),
+            targets: cut(&self.targets, &rows, self.batch),
+            padding: cut(&self.padding, &rows, self.batch),
+            source: self.source.as_ref().map(cut_source),
+            numbers: self.numbers.as_ref().map(cut_numbers),
+        }
+    }
+
+    /// Positions of the whole batch, sources and padding included: tokens, where tokens are read.
     pub fn token_count(&self) -> usize {
-        self.tokens.len() + self.source.as_ref().map_or(0, |source| source.tokens.len())
+        self.batch * self.len + self.source.as_ref().map_or(0, |source| source.tokens.len())
     }
 
-    /// The number of scored positions: the weight of this batch's mean loss. It can be 0.
+    /// The number of scored positions, of classes or of numbers: the weight of this batch's mean loss. It can be 0.
     pub fn scored(&self) -> usize {
-        self.targets.iter().filter(|&&target| target != IGNORE).count()
+        let of_numbers = |position: usize| {
+            self.numbers.as_ref().and_then(|numbers| numbers.scored.get(position)).copied().unwrap_or(false)
+        };
+        let is_scored = |&(position, &target): &(usize, &i32)| target != IGNORE || of_numbers(position);
+        self.targets.iter().enumerate().filter(is_scored).count()
     }
 
-    /// The scored positions, as ascending indices into the flattened B * L positions, and their targets: two lists of
-    /// length [`Batch::scored`].
+    /// The positions whose class is scored, as ascending indices into the flattened B * L positions, and their targets: two
+    /// lists of one length, which is [`Batch::scored`] where no numbers are said.
     pub fn scored_positions(&self) -> (Vec<i32>, Vec<i32>) {
         self.targets
             .iter()
@@ -120,5 +201,16 @@ impl Batch {
             .filter(|&(_, &target)| target != IGNORE)
             .map(|(position, &target)| (position as i32, target))
             .unzip()
+    }
+
+    /// The positions whose numbers are scored, as ascending indices into the flattened B * L positions, `[N]`, and their
+    /// targets, `[N, O]`. Empty in tasks without them.
+    pub fn scored_numbers(&self) -> (Vec<i32>, Vec<f32>) {
+        let Some(numbers) = &self.numbers else { return (vec![], vec![]) };
+        let width = numbers.targets.len() / numbers.scored.len().max(1);
+        let positions: Vec<usize> = (0..numbers.scored.len()).filter(|&position| numbers.scored[position]).collect();
+        let target = |&position: &usize| &numbers.targets[position * width..(position + 1) * width];
+        let targets = positions.iter().flat_map(target).copied().collect();
+        (positions.into_iter().map(|position| position as i32).collect(), targets)
     }
 }

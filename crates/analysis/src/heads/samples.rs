@@ -90,12 +90,12 @@ impl Samples {
     pub fn shown(&self, task: &Task, count: usize) -> Vec<ShownSample> {
         let sample = |b: usize| {
             let l = self.batch.len;
-            let shown = |at: usize, position: usize| {
+            let shown = |at: usize| {
                 let id = self.batch.tokens[at] as u32;
                 let target = self.batch.targets[at];
                 ShownToken {
                     id,
-                    label: label(task, id, position),
+                    label: task.token_name(id),
                     padding: self.padding[at],
                     target: (target != IGNORE).then_some(target),
                 }
@@ -105,13 +105,13 @@ impl Samples {
                 let padding = &source.padding[b * source.len..(b + 1) * source.len];
                 let token = |(&id, &padding): (&i32, &bool)| ShownToken {
                     id: id as u32,
-                    label: id.to_string(),
+                    label: task.source_token_name(id as u32),
                     padding,
                     target: None,
                 };
                 tokens.iter().zip(padding).map(token).take(SHOWN_POSITIONS).collect::<Vec<_>>()
             });
-            let tokens = (0..l.min(SHOWN_POSITIONS)).map(|position| shown(b * l + position, position)).collect();
+            let tokens = (0..l.min(SHOWN_POSITIONS)).map(|position| shown(b * l + position)).collect();
             ShownSample { index: b as u64, tokens, source: source.collect() }
         };
         (0..count.min(self.batch.batch)).map(sample).collect()
@@ -128,15 +128,6 @@ fn decoder_padding(batch: &Batch) -> Vec<bool> {
         (0..targets.len()).map(move |position| position >= real).collect::<Vec<_>>()
     };
     batch.targets.chunks(batch.len).flat_map(of_sample).collect()
-}
-
-/// A token's short name.
-fn label(task: &Task, id: u32, position: usize) -> String {
-    match task {
-        Task::Registers(task) => format!("r{}={}", id as usize / task.values, id as usize % task.values),
-        Task::Reverse(_) | Task::Sort(_) if position == 0 => "start".into(),
-        _ => id.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::Device;
-use data::Task;
+use data::Registers;
 use model::{Decoder, tensors};
 use runs::{Config, Tensors};
 
@@ -97,11 +97,11 @@ fn attention(
         _ => Some(samples.batch.tokens.as_slice()),
     };
     let of_tokens = |measure: fn(Maps, &[i32]) -> OfHeads| tokens.map_or_else(none, |tokens| measure(maps, tokens));
-    let registers = match &config.task.task {
-        Task::Registers(task) => {
+    let registers = match config.task.task.downcast::<Registers>() {
+        Some(task) => {
             measures::registers(maps, &samples.batch.tokens, &samples.is_scored(), task.registers, task.values)
         }
-        _ => vec![None; maps.heads],
+        None => vec![None; maps.heads],
     };
     let divergence = divergence(maps);
     let nearest = nearest(&divergence);

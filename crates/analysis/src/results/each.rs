@@ -1,6 +1,6 @@
 //! What the report's page shows beside results and timings: the curve of every run, where it ran, and how to repeat it.
 
-use data::{Split, Task};
+use data::Split;
 use runs::{Config, Experiment, Manifest, Metric, Program, experiment};
 use serde::Serialize;
 
@@ -77,9 +77,8 @@ pub struct TaskFacts {
 
 impl TaskFacts {
     pub(crate) fn of(config: &Config) -> Self {
-        let kind = config.task.task.kind();
-        let text = |text: Option<&str>| text.unwrap_or_default().to_string();
-        Self { kind: kind.into(), about: text(Task::about(kind)), prediction: text(Task::prediction(kind)) }
+        let task = &config.task.task;
+        Self { kind: task.kind().into(), about: task.about().into(), prediction: task.prediction().into() }
     }
 }
 

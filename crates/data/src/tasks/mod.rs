@@ -1,274 +1,160 @@
-//! The tasks. To add one: a file beside this one that implements `Definition`, its `mod` line, and its line in
-//! `tasks!`.
+//! The tasks that there are. To add one: a file beside this one that implements [`Definition`], its `mod` line and its line in
+//! `BUILT_IN`. Another crate adds its own with [`register`].
 
 mod mqar;
 mod registers;
-mod reverse;
 mod rewrite;
-mod sort;
 
-use std::sync::Arc;
+use std::any::TypeId;
+use std::sync::{PoisonError, RwLock};
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Deserializer;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
 
-use crate::error::TaskError;
-use crate::generator::Generator;
-use crate::random::Stream;
-use crate::sample::{Sample, SourceSizes, Split};
+use crate::definition::{Definition, Task};
+use crate::order::Sets;
+use crate::parameter::{self, Read};
 
-pub use mqar::Fill;
+pub use mqar::{Fill, Mqar};
+pub use registers::Registers;
+pub use rewrite::{Ascending, Backwards, Order, Reverse, Rewrite, Sort};
 
-tasks! {
-    // module, which is also the `kind` in a config :: parameters
-    registers::Registers,
-    mqar::Mqar,
-    reverse::Reverse,
-    sort::Sort,
+/// The tasks of this crate, in the order in which they are listed to people.
+const BUILT_IN: &[fn() -> Kind] = &[
+    // a line each
+    Kind::of::<Registers>,
+    Kind::of::<Mqar>,
+    Kind::of::<Reverse>,
+    Kind::of::<Sort>,
+];
+
+/// The tasks of other crates, in the order of their registration.
+static REGISTERED: RwLock<Vec<Kind>> = RwLock::new(vec![]);
+
+/// What is known of a task before there are parameters.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    definition: TypeId,
+    default: fn() -> Task,
+    read: Read<Task>,
 }
 
-/// Makes one sample from a stream of random numbers.
-pub(crate) type Draw = Arc<dyn Fn(&mut Stream) -> Sample + Send + Sync>;
-
-/// What a task's parameters must offer; `Default` gives the parameters that a config leaves out.
-pub(crate) trait Definition: Default {
-    /// What the task is, in one paragraph.
-    const ABOUT: &'static str;
-    /// What to expect of different head counts.
-    const PREDICTION: &'static str;
-
-    /// Every parameter with its value as text. These are the keys of a config, and the samples depend on all of them.
-    fn parameters(&self) -> Vec<(&'static str, String)>;
-
-    /// # Errors
-    /// The first rule that the parameters break. What passes can be drawn, in bounded memory, without panic.
-    fn check(&self) -> Result<(), TaskError>;
-
-    /// Number of token ids.
-    fn vocab(&self) -> usize;
-
-    /// Number of classes that targets come from.
-    fn outputs(&self) -> usize;
-
-    /// L, the length of every sample.
-    fn seq_len(&self) -> usize;
-
-    /// The sizes of the sources, in sequence-to-sequence tasks.
-    fn source(&self) -> Option<SourceSizes> {
-        None
+impl Kind {
+    fn of<T: Definition + Default + DeserializeOwned>() -> Self {
+        Self {
+            name: T::default().kind(),
+            definition: TypeId::of::<T>(),
+            default: || Task::new(T::default()),
+            read: |entries| parameter::read::<T>(entries).map(Task::new),
+        }
     }
 
-    /// Builds what all samples share and returns how to draw one.
-    fn prepare(&self) -> Draw;
-
-    /// `sample` as lines that a person can follow, under a heading; scored positions carry a `*` and their target.
-    fn explain(&self, sample: &Sample) -> String;
-
-    /// What a model says at each position.
-    fn answers(&self) -> Answers {
-        Answers::Classes
+    fn keys(&self) -> Vec<&'static str> {
+        (self.default)().parameters().into_iter().map(|(key, _)| key).collect()
     }
 
-    /// A short name for a token, where there is a better one than its number.
-    fn token_name(&self, token: u32) -> String {
-        token.to_string()
-    }
-
-    /// What a perfect model says to tokens of a user's own; see [`Task::expected`].
-    fn expected(&self, _read: &[u32]) -> Option<Vec<i32>> {
-        None
+    /// What a config could not name, or could not tell from something else.
+    fn check(&self) -> Result<(), RegisterError> {
+        let kind = self.name;
+        let is_word = |word: &str| {
+            word.starts_with(|first: char| first.is_ascii_lowercase())
+                && word.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_'))
+        };
+        if !is_word(kind) {
+            return Err(RegisterError::NotAName { kind, word: kind });
+        }
+        let keys = self.keys();
+        for (place, &key) in keys.iter().enumerate() {
+            if !is_word(key) {
+                return Err(RegisterError::NotAName { kind, word: key });
+            }
+            if key == "kind" || Sets::KEYS.contains(&key) || keys[..place].contains(&key) {
+                return Err(RegisterError::KeyTaken { kind, key });
+            }
+        }
+        Ok(())
     }
 }
 
-/// What a model of a task says at each position, and so what it can mean to go on from a prompt.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Answers {
-    /// A class from a space of its own: there is nothing to read next.
-    Classes,
-    /// A token of the vocabulary that is read. Only scored positions are trained.
-    Tokens,
-    /// The next token of the target, whose tokens are read in turn, after `start` and until `end`.
-    Sequence {
-        /// The decoder's first token.
-        start: u32,
-        /// The token that says that the target is complete.
-        end: u32,
+/// Why a task can't be registered.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum RegisterError {
+    /// Another type has the name.
+    #[error("there is a task `{kind}` already, of another type")]
+    KindTaken {
+        /// The name.
+        kind: &'static str,
+    },
+    /// A name that configs and folders can't hold.
+    #[error(
+        "`{word}` can't be a name in the task `{kind}`: lower-case letters, digits and `_`, beginning with a letter"
+    )]
+    NotAName {
+        /// The task's name.
+        kind: &'static str,
+        /// That name, or the parameter's.
+        word: &'static str,
+    },
+    /// A parameter whose key means something else in a config's section, or comes twice.
+    #[error("the parameter `{key}` of the task `{kind}` has a key that is taken")]
+    KeyTaken {
+        /// The task's name.
+        kind: &'static str,
+        /// The parameter.
+        key: &'static str,
     },
 }
 
-/// Declares [`Task`] and everything that depends on which tasks there are.
-macro_rules! tasks {
-    ($($module:ident :: $Name:ident),+ $(,)?) => {
-        $(pub use $module::$Name;)+
-
-        /// A task with its parameters; in a file, `kind` names the task and its parameters stand beside it.
-        #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-        #[serde(tag = "kind", rename_all = "snake_case")]
-        pub enum Task {
-            $(#[doc = concat!("See [`", stringify!($Name), "`].")] $Name($Name),)+
-        }
-
-        impl Task {
-            /// The names of all tasks.
-            pub fn kinds() -> &'static [&'static str] {
-                &[$(stringify!($module)),+]
-            }
-
-            /// What the task `kind` is, in one paragraph; `None` if there is no such task.
-            pub fn about(kind: &str) -> Option<&'static str> {
-                match kind {
-                    $(stringify!($module) => Some($Name::ABOUT),)+
-                    _ => None,
-                }
-            }
-
-            /// What to expect of different head counts in the task `kind`; `None` if there is no such task.
-            pub fn prediction(kind: &str) -> Option<&'static str> {
-                match kind {
-                    $(stringify!($module) => Some($Name::PREDICTION),)+
-                    _ => None,
-                }
-            }
-
-            /// The task `kind` with its default parameters; `None` if there is no such task.
-            pub fn default_of(kind: &str) -> Option<Self> {
-                match kind {
-                    $(stringify!($module) => Some(Self::$Name($Name::default())),)+
-                    _ => None,
-                }
-            }
-
-            /// Reads the parameters of the task `kind` from `deserializer`, which must not hold `kind` itself; unlike
-            /// reading a whole [`Task`], this keeps the deserializer's positions in errors. `None` if there is no such
-            /// task.
-            pub fn from_kind<'de, D: Deserializer<'de>>(kind: &str, deserializer: D) -> Option<Result<Self, D::Error>> {
-                match kind {
-                    $(stringify!($module) => Some($Name::deserialize(deserializer).map(Self::$Name)),)+
-                    _ => None,
-                }
-            }
-
-            /// The task's name.
-            pub fn kind(&self) -> &'static str {
-                match self {
-                    $(Self::$Name(_) => stringify!($module),)+
-                }
-            }
-
-            /// Every parameter with its value as text, in the order of the documentation.
-            pub fn parameters(&self) -> Vec<(&'static str, String)> {
-                match self {
-                    $(Self::$Name(task) => task.parameters(),)+
-                }
-            }
-
-            /// Checks the parameters. What passes gives samples in bounded memory, without panic.
-            ///
-            /// # Errors
-            /// The first rule broken, naming the values at fault; [`TaskError::key`] is the field to point at.
-            pub fn check(&self) -> Result<(), TaskError> {
-                match self {
-                    $(Self::$Name(task) => task.check(),)+
-                }
-            }
-
-            /// Number of token ids: tokens lie in `0..vocab`.
-            pub fn vocab(&self) -> usize {
-                match self {
-                    $(Self::$Name(task) => task.vocab(),)+
-                }
-            }
-
-            /// Number of classes: targets lie in `0..outputs`.
-            pub fn outputs(&self) -> usize {
-                match self {
-                    $(Self::$Name(task) => task.outputs(),)+
-                }
-            }
-
-            /// L, the length of every sample in tokens.
-            pub fn seq_len(&self) -> usize {
-                match self {
-                    $(Self::$Name(task) => task.seq_len(),)+
-                }
-            }
-
-            /// The sizes of the sources, in sequence-to-sequence tasks; `None` in the others.
-            pub fn source(&self) -> Option<SourceSizes> {
-                match self {
-                    $(Self::$Name(task) => task.source(),)+
-                }
-            }
-
-            /// `sample` as lines that a person can follow: tokens in readable names, scored positions marked with `*`
-            /// and their target.
-            ///
-            /// # Panics
-            /// May panic if `sample` is not one of this task's.
-            pub fn explain(&self, sample: &Sample) -> String {
-                match self {
-                    $(Self::$Name(task) => task.explain(sample),)+
-                }
-            }
-
-            /// What a model of the task says at each position.
-            pub fn answers(&self) -> Answers {
-                match self {
-                    $(Self::$Name(task) => task.answers(),)+
-                }
-            }
-
-            /// A token as a person would call it, such as `r1=3`; its number where it has no other name.
-            pub fn token_name(&self, token: u32) -> String {
-                match self {
-                    $(Self::$Name(task) => task.token_name(token),)+
-                }
-            }
-
-            /// What a perfect model says to tokens of a user's own. In a sequence-to-sequence task `read` is a source, and
-            /// the answer its target with the end; in the others there is an answer for each token of `read`, [`IGNORE`]
-            /// where none is asked for. `None` where the tokens alone do not tell.
-            ///
-            /// [`IGNORE`]: crate::IGNORE
-            ///
-            /// # Panics
-            /// May panic on tokens that the task does not have.
-            pub fn expected(&self, read: &[u32]) -> Option<Vec<i32>> {
-                match self {
-                    $(Self::$Name(task) => task.expected(read),)+
-                }
-            }
-
-            pub(crate) fn prepare(&self) -> Draw {
-                match self {
-                    $(Self::$Name(task) => task.prepare(),)+
-                }
-            }
-        }
-    };
+/// Makes the task `T` known under its [`kind`](Definition::kind) in this process, for configs that are read from now on. To
+/// register the same type again changes nothing, so whoever needs a task may register it, in whatever order and thread.
+///
+/// # Errors
+/// A name that another type has, and names that a config can't hold.
+pub fn register<T: Definition + Default + DeserializeOwned>() -> Result<(), RegisterError> {
+    let kind = Kind::of::<T>();
+    kind.check()?;
+    // Nothing panics while the lock is held, and a list is whole between any two of its operations.
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    let built_in = BUILT_IN.iter().map(|kind| kind());
+    match built_in.chain(registered.iter().copied()).find(|other| other.name == kind.name) {
+        None => registered.push(kind),
+        Some(same) if same.definition == kind.definition => {}
+        Some(other) => return Err(RegisterError::KindTaken { kind: other.name }),
+    }
+    Ok(())
 }
-use tasks;
+
+fn all() -> Vec<Kind> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    BUILT_IN.iter().map(|kind| kind()).chain(registered.iter().copied()).collect()
+}
+
+fn find(kind: &str) -> Option<Kind> {
+    all().into_iter().find(|candidate| candidate.name == kind)
+}
 
 impl Task {
+    /// The names of all tasks: those of this crate, then the registered ones.
+    pub fn kinds() -> Vec<&'static str> {
+        all().into_iter().map(|kind| kind.name).collect()
+    }
+
     /// The config keys of the task `kind`, without `kind`; `None` if there is no such task.
     pub fn keys(kind: &str) -> Option<Vec<&'static str>> {
-        let parameters = Self::default_of(kind)?.parameters();
-        Some(parameters.into_iter().map(|(key, _)| key).collect())
+        find(kind).map(|kind| kind.keys())
     }
 
-    /// Sample `index` of `split`. To draw more than one, keep a [`Generator`].
-    ///
-    /// # Panics
-    /// As [`Generator::new`].
-    pub fn sample(&self, split: Split, data_seed: u64, index: u64) -> Sample {
-        Generator::new(self, split, data_seed).sample(index)
+    /// The task `kind` with its default parameters; `None` if there is no such task.
+    pub fn default_of(kind: &str) -> Option<Self> {
+        find(kind).map(|kind| (kind.default)())
     }
 
-    /// Kind and parameters as text that is the same for the same task only.
-    pub(crate) fn canonical(&self) -> String {
-        let mut text = format!("kind={}\n", self.kind());
-        for (name, value) in self.parameters() {
-            text += &format!("{name}={value}\n");
-        }
-        text
+    /// Reads the parameters of the task `kind` from `deserializer`, which must not hold `kind` itself. Errors have the
+    /// deserializer's positions and reasons, as if it had read the parameters' own type. `None` if there is no such task.
+    pub fn from_kind<'de, D: Deserializer<'de>>(kind: &str, deserializer: D) -> Option<Result<Self, D::Error>> {
+        let kind = find(kind)?;
+        Some(parameter::read_section(kind.read, &kind.keys(), deserializer))
     }
 }

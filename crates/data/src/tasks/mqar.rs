@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Definition, Draw};
+use crate::definition::{Answers, Definition, Draw, Needed};
 use crate::error::{TaskError, in_range};
+use crate::parameter::Parameter;
 use crate::sample::{IGNORE, Sample};
 use crate::urn::Urn;
 
@@ -67,24 +68,32 @@ impl Mqar {
 }
 
 impl Definition for Mqar {
-    const ABOUT: &'static str = "Multi-query associative recall as in Zoology (arXiv 2312.04927): the sequence opens \
-        with key-value pairs; later each key comes once more, among filler, and there the model must name its value. \
-        Near queries are more likely than distant ones.";
-    const PREDICTION: &'static str =
-        "Neutral: one head of full rank is enough, and two layers are needed; many heads of tiny width hurt.";
+    fn kind(&self) -> &'static str {
+        "mqar"
+    }
 
-    fn parameters(&self) -> Vec<(&'static str, String)> {
-        let Self { vocab, seq_len, pairs, power_a, fill } = self;
+    fn about(&self) -> &'static str {
+        "Multi-query associative recall as in Zoology (arXiv 2312.04927): the sequence opens \
+        with key-value pairs; later each key comes once more, among filler, and there the model must name its value. \
+        Near queries are more likely than distant ones."
+    }
+
+    fn prediction(&self) -> &'static str {
+        "Neutral: one head of full rank is enough, and two layers are needed; many heads of tiny width hurt."
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, Parameter)> {
+        let Self { vocab, seq_len, pairs, power_a, fill } = *self;
         let fill = match fill {
             Fill::Random => "random",
             Fill::Zero => "zero",
         };
         vec![
-            ("vocab", vocab.to_string()),
-            ("seq_len", seq_len.to_string()),
-            ("pairs", pairs.to_string()),
-            ("power_a", format!("{power_a:?}")),
-            ("fill", fill.to_string()),
+            ("vocab", vocab.into()),
+            ("seq_len", seq_len.into()),
+            ("pairs", pairs.into()),
+            ("power_a", power_a.into()),
+            ("fill", fill.into()),
         ]
     }
 
@@ -118,6 +127,19 @@ impl Definition for Mqar {
         self.seq_len
     }
 
+    /// Ordered choices of keys, of values and of slots, times what the other positions can be filled with.
+    fn distinct_samples(&self) -> Option<u128> {
+        let Self { vocab, seq_len, pairs, power_a: _, fill } = *self;
+        let choices =
+            |of: usize| (of - pairs + 1..=of).fold(1, |product: u128, left| product.saturating_mul(left as u128));
+        let fills = match fill {
+            Fill::Random => (vocab as u128).saturating_pow((seq_len - 3 * pairs) as u32),
+            Fill::Zero => 1,
+        };
+        let factors = [choices(vocab / 2 - 1), choices(vocab - vocab / 2), choices(self.slots()), fills];
+        Some(factors.into_iter().fold(1, u128::saturating_mul))
+    }
+
     fn prepare(&self) -> Draw {
         let (task, slots) = (*self, self.urn());
         Arc::new(move |stream| {
@@ -140,7 +162,7 @@ impl Definition for Mqar {
                 Fill::Zero => 0,
             };
             let tokens = tokens.into_iter().map(|token| token.unwrap_or_else(&mut fill)).collect();
-            Sample { tokens, targets, source: None }
+            Sample::new(tokens, targets)
         })
     }
 
@@ -166,6 +188,17 @@ impl Definition for Mqar {
 
     fn answers(&self) -> Answers {
         Answers::Tokens
+    }
+
+    /// `key` and `value`: the pair that the query asks for.
+    fn needed(&self, sample: &Sample, position: usize) -> Vec<Needed> {
+        let is_pair = |pair: &usize| sample.tokens[2 * pair] == sample.tokens[position];
+        match (0..self.pairs).find(is_pair) {
+            Some(pair) if sample.targets[position] != IGNORE => {
+                vec![Needed::own("key", vec![2 * pair]), Needed::own("value", vec![2 * pair + 1])]
+            }
+            _ => vec![],
+        }
     }
 
     fn token_name(&self, token: u32) -> String {

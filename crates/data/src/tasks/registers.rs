@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Definition, Draw};
+use crate::definition::{Definition, Draw, Needed};
 use crate::error::{TaskError, in_range};
-use crate::random::{Stream, key};
+use crate::parameter::Parameter;
+use crate::random::Stream;
 use crate::sample::{IGNORE, Sample};
 
 /// Most entries of the table: 4 MiB.
@@ -53,8 +54,8 @@ impl Registers {
     /// index sum of v_r * P^r. A function of D, P, `outputs` and `table_seed`.
     pub fn table(&self) -> Vec<u32> {
         let Self { registers, values, seq_len: _, outputs, table_seed } = *self;
-        let key = key(&["registers table", &format!("{registers} {values} {outputs} {table_seed}")]);
-        let mut stream = Stream::new(key, 0);
+        let parameters = format!("{registers} {values} {outputs} {table_seed}");
+        let mut stream = Stream::shared(&["registers table", &parameters]);
         (0..values.pow(registers as u32)).map(|_| stream.below(outputs as u64) as u32).collect()
     }
 }
@@ -81,20 +82,29 @@ impl Memory {
 }
 
 impl Definition for Registers {
-    const ABOUT: &'static str = "Each token writes a value into a register. Once every register has been written, the \
-        model must name, at every position, the class that a fixed random table assigns to the latest values of all \
-        registers together.";
-    const PREDICTION: &'static str = "One layer must hold several attention patterns at once, one for each register: \
-        accuracy rises with the number of heads until about heads = registers, the more the more registers there are.";
+    fn kind(&self) -> &'static str {
+        "registers"
+    }
 
-    fn parameters(&self) -> Vec<(&'static str, String)> {
-        let Self { registers, values, seq_len, outputs, table_seed } = self;
+    fn about(&self) -> &'static str {
+        "Each token writes a value into a register. Once every register has been written, the \
+        model must name, at every position, the class that a fixed random table assigns to the latest values of all \
+        registers together."
+    }
+
+    fn prediction(&self) -> &'static str {
+        "One layer must hold several attention patterns at once, one for each register: \
+        accuracy rises with the number of heads until about heads = registers, the more the more registers there are."
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, Parameter)> {
+        let Self { registers, values, seq_len, outputs, table_seed } = *self;
         vec![
-            ("registers", registers.to_string()),
-            ("values", values.to_string()),
-            ("seq_len", seq_len.to_string()),
-            ("outputs", outputs.to_string()),
-            ("table_seed", table_seed.to_string()),
+            ("registers", registers.into()),
+            ("values", values.into()),
+            ("seq_len", seq_len.into()),
+            ("outputs", outputs.into()),
+            ("table_seed", table_seed.into()),
         ]
     }
 
@@ -126,12 +136,17 @@ impl Definition for Registers {
         self.seq_len
     }
 
+    /// Every sequence of tokens: vocab^seq_len.
+    fn distinct_samples(&self) -> Option<u128> {
+        Some((self.vocab() as u128).saturating_pow(self.seq_len as u32))
+    }
+
     fn prepare(&self) -> Draw {
         let (task, table) = (*self, self.table());
         Arc::new(move |stream| {
             let tokens: Vec<u32> = (0..task.seq_len).map(|_| stream.below(task.vocab() as u64) as u32).collect();
             let targets = task.targets(&table, &tokens);
-            Sample { tokens, targets, source: None }
+            Sample::new(tokens, targets)
         })
     }
 
@@ -163,6 +178,23 @@ impl Definition for Registers {
 
     fn token_name(&self, token: u32) -> String {
         format!("r{}={}", token as usize / self.values, token as usize % self.values)
+    }
+
+    fn answer_name(&self, class: u32) -> String {
+        format!("class {class}")
+    }
+
+    /// `register r`: its latest write, up to the position itself.
+    fn needed(&self, sample: &Sample, position: usize) -> Vec<Needed> {
+        if sample.targets[position] == IGNORE {
+            return vec![];
+        }
+        let latest = |register: usize| {
+            let writes = |&token: &u32| token as usize / self.values == register;
+            sample.tokens[..=position].iter().rposition(writes)
+        };
+        let group = |register| Some(Needed::own(format!("register {register}"), vec![latest(register)?]));
+        (0..self.registers).filter_map(group).collect()
     }
 
     fn expected(&self, read: &[u32]) -> Option<Vec<i32>> {

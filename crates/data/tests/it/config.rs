@@ -11,13 +11,13 @@ fn from_kind(kind: &str, text: &str) -> Result<Task, String> {
 
 #[test]
 fn defaults_stand_for_what_is_left_out() {
-    assert_eq!(from_kind("registers", ""), Ok(Task::Registers(Registers::default())));
-    assert_eq!(from_kind("registers", "values = 3"), Ok(Task::Registers(registers(4, 3, 32))));
+    assert_eq!(from_kind("registers", ""), Ok(Task::new(Registers::default())));
+    assert_eq!(from_kind("registers", "values = 3"), Ok(Task::new(registers(4, 3, 32))));
     let zero = Mqar { power_a: 0.5, fill: Fill::Zero, ..Mqar::default() };
-    assert_eq!(from_kind("mqar", "fill = 'zero'\npower_a = 0.5"), Ok(Task::Mqar(zero)));
-    let short = Reverse { vocab: 16, min_len: 4, max_len: 5 };
-    assert_eq!(from_kind("reverse", "max_len = 5"), Ok(Task::Reverse(short)));
-    assert_eq!(from_kind("sort", ""), Ok(Task::Sort(Sort { vocab: 16, min_len: 4, max_len: 12 })));
+    assert_eq!(from_kind("mqar", "fill = 'zero'\npower_a = 0.5"), Ok(Task::new(zero)));
+    let short = Reverse::new(16, 4, 5);
+    assert_eq!(from_kind("reverse", "max_len = 5"), Ok(Task::new(short)));
+    assert_eq!(from_kind("sort", ""), Ok(Task::new(Sort::new(16, 4, 12))));
     assert!(all_tasks().iter().all(|task| task.check().is_ok()));
 }
 
@@ -26,13 +26,11 @@ fn a_task_written_and_read_is_the_same() {
     for task in all_tasks() {
         let text = toml::to_string(&task).expect("a task can be written");
         assert!(text.starts_with(&format!("kind = \"{}\"\n", task.kind())), "{text}");
-        assert_eq!(toml::from_str::<Task>(&text), Ok(task.clone()));
-
         let (_, parameters) = text.split_once('\n').expect("more than the kind");
         assert_eq!(from_kind(task.kind(), parameters), Ok(task.clone()));
         let written: Vec<&str> = parameters.lines().filter_map(|line| line.split(" = ").next()).collect();
         assert_eq!(Task::keys(task.kind()), Some(written), "keys are what is written");
-        assert!(toml::from_str::<Task>(&format!("{text}valeus = 3\n")).is_err());
+        assert!(from_kind(task.kind(), &format!("{parameters}valeus = 3\n")).is_err());
     }
 }
 
@@ -67,11 +65,11 @@ fn wrong_keys_and_types_are_refused_by_name() {
 fn kinds_are_described() {
     assert!(["registers", "mqar", "reverse", "sort"].iter().all(|kind| Task::kinds().contains(kind)));
     for kind in Task::kinds() {
-        assert!(Task::about(kind).is_some_and(|about| about.len() > 50 && !about.contains("  ")));
-        assert!(Task::prediction(kind).is_some_and(|prediction| !prediction.contains("  ")));
-        assert_eq!(Task::default_of(kind).map(|task| task.kind()), Some(*kind));
+        let task = Task::default_of(kind).expect("a listed kind exists");
+        assert!(task.about().len() > 50 && !task.about().contains("  "));
+        assert!(task.prediction().len() > 50 && !task.prediction().contains("  "));
+        assert_eq!(task.kind(), kind);
     }
-    assert!(Task::about("nothing").is_none() && Task::prediction("nothing").is_none());
     assert!(Task::keys("nothing").is_none() && Task::default_of("nothing").is_none());
 }
 
@@ -86,7 +84,7 @@ fn refused(task: Task, key: &str, parts: &[&str]) -> TaskError {
 
 #[test]
 fn impossible_mqar_is_refused_with_the_rule() {
-    let task = |vocab, seq_len, pairs| Task::Mqar(mqar(vocab, seq_len, pairs));
+    let task = |vocab, seq_len, pairs| Task::new(mqar(vocab, seq_len, pairs));
     assert_eq!(refused(task(64, 31, 4), "seq_len", &["31", "even"]), TaskError::OddLength { seq_len: 31 });
     let error = refused(task(32, 32, 4), "vocab", &["32", "greater"]);
     assert_eq!(error, TaskError::VocabTooSmall { vocab: 32, seq_len: 32 });
@@ -102,13 +100,13 @@ fn impossible_mqar_is_refused_with_the_rule() {
     refused(task((1 << 20) + 1, 32, 4), "vocab", &["1048577"]);
     refused(task(64, 32, usize::MAX), "pairs", &["18446744073709551615"]);
     for power_a in [0.0, -1.0, 10.1, f64::NAN, f64::INFINITY, 1e300] {
-        refused(Task::Mqar(Mqar { power_a, ..Mqar::default() }), "power_a", &[&format!("{power_a:?}")]);
+        refused(Task::new(Mqar { power_a, ..Mqar::default() }), "power_a", &[&format!("{power_a:?}")]);
     }
 }
 
 #[test]
 fn impossible_registers_are_refused_with_the_rule() {
-    let task = |count, values, seq_len| Task::Registers(registers(count, values, seq_len));
+    let task = |count, values, seq_len| Task::new(registers(count, values, seq_len));
     let error = refused(task(11, 4, 32), "registers", &["11", "4", "1048576"]);
     assert_eq!(error, TaskError::TableTooLarge { registers: 11, values: 4, limit: 1 << 20 });
     assert_eq!(task(10, 4, 32).check(), Ok(()));
@@ -122,7 +120,7 @@ fn impossible_registers_are_refused_with_the_rule() {
     refused(task(2, 1 << 20, 32), "registers", &["values^registers"]);
     refused(task(1, 2, 0), "seq_len", &["0"]);
     refused(task(1, 2, 65_537), "seq_len", &["65537"]);
-    let with = |outputs, table_seed| Task::Registers(Registers { outputs, table_seed, ..Registers::default() });
+    let with = |outputs, table_seed| Task::new(Registers { outputs, table_seed, ..Registers::default() });
     refused(with(1, 0), "outputs", &["1"]);
     refused(with((1 << 20) + 1, 0), "outputs", &["1048577"]);
     refused(with(8, u64::MAX), "table_seed", &["18446744073709551615"]);
@@ -131,8 +129,8 @@ fn impossible_registers_are_refused_with_the_rule() {
 #[test]
 fn impossible_rewrites_are_refused_with_the_rule() {
     for task in [
-        |vocab, min_len, max_len| Task::Reverse(Reverse { vocab, min_len, max_len }),
-        |vocab, min_len, max_len| Task::Sort(Sort { vocab, min_len, max_len }),
+        |vocab, min_len, max_len| Task::new(Reverse::new(vocab, min_len, max_len)),
+        |vocab, min_len, max_len| Task::new(Sort::new(vocab, min_len, max_len)),
     ] {
         let error = refused(task(16, 5, 4), "min_len", &["min_len = 5", "max_len = 4"]);
         assert_eq!(error, TaskError::NoLength { min_len: 5, max_len: 4 });

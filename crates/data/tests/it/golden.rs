@@ -9,11 +9,11 @@ use headcount_data::{
 fn generators_have_not_changed() {
     assert_eq!(GENERATOR_VERSION, 1);
     let small = Sets { train_examples: None, validation_examples: 10, test_examples: 10 };
-    let registers = Task::Registers(Registers::default());
-    let mqar = Task::Mqar(Mqar::default());
+    let registers = Task::new(Registers::default());
+    let mqar = Task::new(Mqar::default());
     insta::assert_snapshot!(fingerprint(&registers, &small, 0), @"86799e82720b73e35f0dbad469b72214c267a378a6397766eaa01fa66796c6f4");
     insta::assert_snapshot!(fingerprint(&mqar, &small, 0), @"f9617c4eeea2c325db2088a0ae407fb74479cd584bca15dd97782f63c620c6f2");
-    let (reverse, sort) = (Task::Reverse(Reverse::default()), Task::Sort(Sort::default()));
+    let (reverse, sort) = (Task::new(Reverse::default()), Task::new(Sort::default()));
     insta::assert_snapshot!(fingerprint(&reverse, &small, 0), @"61a242ffe4b9f11e3e0e8607fde045b6ee00302989590b32d6f78494cc2cf7fc");
     insta::assert_snapshot!(fingerprint(&sort, &small, 0), @"2f889d6d8f3b120e589867fe8abaa5c235caa4fdc59b4f2880ae5c08d0d8749d");
 }
@@ -26,7 +26,7 @@ fn the_order_has_not_changed() {
 
 #[test]
 fn registers_can_be_followed() {
-    let task = Task::Registers(Registers { seq_len: 14, ..Registers::default() });
+    let task = Task::new(Registers { seq_len: 14, ..Registers::default() });
     insta::assert_snapshot!(task.explain(&task.sample(Split::Train, 0, 0)), @r"
     4 registers of 4 values: token = register * 4 + value; * = scored
         t  token  writes     r0 r1 r2 r3   target
@@ -49,7 +49,7 @@ fn registers_can_be_followed() {
 
 #[test]
 fn mqar_can_be_followed() {
-    let task = Task::Mqar(Mqar { seq_len: 16, pairs: 3, ..Mqar::default() });
+    let task = Task::new(Mqar { seq_len: 16, pairs: 3, ..Mqar::default() });
     insta::assert_snapshot!(task.explain(&task.sample(Split::Train, 0, 0)), @r"
     3 pairs; keys are 1 to 31, values 32 to 63; * = scored
         t  token  what
@@ -74,7 +74,7 @@ fn mqar_can_be_followed() {
 
 #[test]
 fn reverse_can_be_followed() {
-    let task = Task::Reverse(Reverse { max_len: 8, ..Reverse::default() });
+    let task = Task::new(Reverse { max_len: 8, ..Reverse::default() });
     insta::assert_snapshot!(task.explain(&task.sample(Split::Train, 0, 0)), @r"
     source, 6 of at most 8 tokens: 5 15 10 1 4 1; 16 = start or end; * = scored
         t  token  what
@@ -92,7 +92,7 @@ fn reverse_can_be_followed() {
 
 #[test]
 fn sort_can_be_followed() {
-    let task = Task::Sort(Sort { max_len: 8, ..Sort::default() });
+    let task = Task::new(Sort { max_len: 8, ..Sort::default() });
     insta::assert_snapshot!(task.explain(&task.sample(Split::Train, 0, 0)), @r"
     source, 7 of at most 8 tokens: 10 3 9 6 7 2 4; 16 = start or end; * = scored
         t  token  what

@@ -3,6 +3,8 @@
 mod config;
 mod golden;
 mod mqar;
+mod needed;
+mod numbers;
 mod order;
 mod properties;
 mod purity;

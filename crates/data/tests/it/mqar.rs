@@ -7,7 +7,7 @@ use headcount_data::{Fill, Generator, IGNORE, Mqar, Sample, Split, Task};
 use crate::{assert_fits, assert_uniform, mqar};
 
 fn samples(task: &Mqar, count: u64) -> impl Iterator<Item = Sample> {
-    let task = Task::Mqar(*task);
+    let task = Task::new(*task);
     task.check().expect("parameters of a test are possible");
     let generator = Generator::new(&task, Split::Train, 0);
     (0..count).map(move |index| generator.sample(index))
@@ -173,7 +173,7 @@ fn trl_6357_ignored_by_position_not_by_token() {
 
 #[test]
 fn splits_and_seeds_share_no_sample() {
-    let task = Task::Mqar(mqar(64, 32, 4));
+    let task = Task::new(mqar(64, 32, 4));
     let mut seen = HashSet::new();
     for (split, seed) in [(Split::Train, 0), (Split::Train, 1), (Split::Validation, 0), (Split::Test, 0)] {
         let generator = Generator::new(&task, split, seed);

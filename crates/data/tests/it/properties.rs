@@ -17,7 +17,7 @@ fn number() -> impl Strategy<Value = usize> {
 
 fn registers() -> impl Strategy<Value = Task> {
     (number(), number(), number(), number(), any::<u64>()).prop_map(|(registers, values, seq_len, outputs, seed)| {
-        Task::Registers(Registers { registers, values, seq_len, outputs, table_seed: seed / 2 })
+        Task::new(Registers { registers, values, seq_len, outputs, table_seed: seed / 2 })
     })
 }
 
@@ -25,25 +25,25 @@ fn mqar() -> impl Strategy<Value = Task> {
     let power = prop_oneof![8 => 0.001..10.0f64, 1 => any::<f64>()];
     let fill = prop::sample::select(vec![Fill::Random, Fill::Zero]);
     (number(), number(), number(), power, fill)
-        .prop_map(|(vocab, seq_len, pairs, power_a, fill)| Task::Mqar(Mqar { vocab, seq_len, pairs, power_a, fill }))
+        .prop_map(|(vocab, seq_len, pairs, power_a, fill)| Task::new(Mqar { vocab, seq_len, pairs, power_a, fill }))
 }
 
 fn reverse() -> impl Strategy<Value = Task> {
     (number(), number(), number())
-        .prop_map(|(vocab, min_len, max_len)| Task::Reverse(Reverse { vocab, min_len, max_len }))
+        .prop_map(|(vocab, min_len, max_len)| Task::new(Reverse::new(vocab, min_len, max_len)))
 }
 
 fn sort() -> impl Strategy<Value = Task> {
-    (number(), number(), number()).prop_map(|(vocab, min_len, max_len)| Task::Sort(Sort { vocab, min_len, max_len }))
+    (number(), number(), number()).prop_map(|(vocab, min_len, max_len)| Task::new(Sort::new(vocab, min_len, max_len)))
 }
 
 fn possible_rewrites() -> impl Strategy<Value = Task> {
     (2..40usize, 1..30usize, 0..30usize, any::<bool>()).prop_map(|(vocab, min_len, more, sorts)| {
         let max_len = min_len + more;
         if sorts {
-            Task::Sort(Sort { vocab, min_len, max_len })
+            Task::new(Sort::new(vocab, min_len, max_len))
         } else {
-            Task::Reverse(Reverse { vocab, min_len, max_len })
+            Task::new(Reverse::new(vocab, min_len, max_len))
         }
     })
 }
@@ -52,14 +52,14 @@ fn possible_rewrites() -> impl Strategy<Value = Task> {
 fn possible_mqar() -> impl Strategy<Value = Task> {
     (1..20usize, 0..60usize, 1..200usize, 0.001..10.0f64).prop_map(|(pairs, more, above, power_a)| {
         let seq_len = 4 * pairs + 2 * more;
-        Task::Mqar(Mqar { vocab: seq_len + above, seq_len, pairs, power_a, fill: Fill::Random })
+        Task::new(Mqar { vocab: seq_len + above, seq_len, pairs, power_a, fill: Fill::Random })
     })
 }
 
 fn possible_registers() -> impl Strategy<Value = Task> {
     (1..6usize, 2..8usize, 0..60usize, 2..40usize, 0..9u64).prop_map(
         |(registers, values, more, outputs, table_seed)| {
-            Task::Registers(Registers { registers, values, seq_len: registers + more, outputs, table_seed })
+            Task::new(Registers { registers, values, seq_len: registers + more, outputs, table_seed })
         },
     )
 }
@@ -109,12 +109,12 @@ proptest! {
 #[test]
 fn the_largest_parameters_work() {
     let largest = [
-        Task::Registers(Registers { registers: 20, values: 2, seq_len: 65_536, outputs: 1 << 20, table_seed: 0 }),
-        Task::Registers(Registers { registers: 1, values: 1 << 20, seq_len: 65_536, outputs: 2, table_seed: 0 }),
-        Task::Mqar(Mqar { vocab: 65_537, seq_len: 65_536, pairs: 16_384, power_a: 10.0, fill: Fill::Random }),
-        Task::Mqar(Mqar { vocab: 1 << 20, seq_len: 65_536, pairs: 1, power_a: 1e-6, fill: Fill::Zero }),
-        Task::Reverse(Reverse { vocab: (1 << 20) - 1, min_len: 65_535, max_len: 65_535 }),
-        Task::Sort(Sort { vocab: (1 << 20) - 1, min_len: 1, max_len: 65_535 }),
+        Task::new(Registers { registers: 20, values: 2, seq_len: 65_536, outputs: 1 << 20, table_seed: 0 }),
+        Task::new(Registers { registers: 1, values: 1 << 20, seq_len: 65_536, outputs: 2, table_seed: 0 }),
+        Task::new(Mqar { vocab: 65_537, seq_len: 65_536, pairs: 16_384, power_a: 10.0, fill: Fill::Random }),
+        Task::new(Mqar { vocab: 1 << 20, seq_len: 65_536, pairs: 1, power_a: 1e-6, fill: Fill::Zero }),
+        Task::new(Reverse::new((1 << 20) - 1, 65_535, 65_535)),
+        Task::new(Sort::new((1 << 20) - 1, 1, 65_535)),
     ];
     for task in largest {
         assert_eq!(task.check(), Ok(()));
@@ -146,6 +146,39 @@ fn expected_answers_are_the_targets_of_samples() {
     }
     let names = |task: Task, tokens: &[u32]| tokens.iter().map(|&token| task.token_name(token)).collect::<Vec<_>>();
     assert_eq!(names(Task::default_of("registers").unwrap(), &[0, 7, 14]), ["r0=0", "r1=3", "r3=2"]);
+    assert_eq!(Task::default_of("registers").unwrap().answer_name(3), "class 3");
     assert_eq!(names(Task::default_of("mqar").unwrap(), &[0, 31, 32]), ["0", "key 31", "value 32"]);
-    assert_eq!(names(Task::default_of("sort").unwrap(), &[0, 15, 16]), ["0", "15", "end"]);
+    assert_eq!(Task::default_of("mqar").unwrap().answer_name(32), "value 32");
+    for kind in ["sort", "reverse"] {
+        let task = Task::default_of(kind).unwrap();
+        assert_eq!(names(task.clone(), &[0, 15, 16]), ["0", "15", "start"]);
+        assert_eq!([15, 16].map(|class| task.answer_name(class)), ["15", "end"]);
+        assert_eq!(task.source_token_name(15), "15");
+    }
+}
+
+/// Tasks with few samples give as many as they say: all of them come up, and no more.
+#[test]
+fn distinct_samples_are_counted_exactly() {
+    let mqar = |vocab, seq_len, pairs, fill| Task::new(Mqar { vocab, seq_len, pairs, power_a: 1.0, fill });
+    let registers = |registers, values, seq_len| Registers { registers, values, seq_len, ..Registers::default() };
+    for (task, count) in [
+        (Task::new(Sort::new(2, 1, 3)), 2 + 4 + 8),
+        (Task::new(Reverse::new(3, 2, 3)), 9 + 27),
+        (Task::new(registers(1, 2, 5)), 32),
+        (Task::new(registers(2, 2, 3)), 64),
+        (mqar(5, 4, 1, Fill::Random), 3 * 5),
+        (mqar(9, 8, 2, Fill::Zero), (3 * 2) * (5 * 4) * 2),
+        (mqar(7, 6, 1, Fill::Zero), 2 * 4 * 2),
+    ] {
+        assert_eq!((task.check(), task.distinct_samples()), (Ok(()), Some(count)), "{task:?}");
+        let generator = Generator::new(&task, Split::Train, 0);
+        let seen: std::collections::HashSet<_> = (0..20 * count as u64)
+            .map(|index| generator.sample(index))
+            .map(|sample| (sample.tokens, sample.targets, sample.source))
+            .collect();
+        assert_eq!(seen.len() as u128, count, "{task:?}");
+    }
+    assert_eq!(Task::new(Sort::new(16, 4, 65_535)).distinct_samples(), Some(u128::MAX));
+    assert_eq!(Task::new(Sort::new(16, 1, 31)).distinct_samples(), Some((u128::MAX - 15) / 15));
 }

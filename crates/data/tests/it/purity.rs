@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 
-use headcount_data::{
-    Batch, Fill, Generator, IGNORE, Mqar, Registers, Reverse, Sets, Sort, Split, Task, batch, fingerprint,
-};
+use headcount_data::{Batch, Generator, IGNORE, Parameter, Registers, Sets, Split, Task, batch, fingerprint};
 
 use crate::all_tasks;
 
@@ -23,7 +21,10 @@ fn a_sample_is_the_same_alone_and_in_any_batch() {
             for (batch, row) in [(&together, row), (&reversed, 4 - row)] {
                 let span = row * task.seq_len()..(row + 1) * task.seq_len();
                 assert!(batch.tokens[span.clone()].iter().zip(&alone.tokens).all(|(&a, &b)| a == b as i32));
-                assert_eq!(batch.targets[span], alone.targets);
+                assert_eq!(batch.targets[span.clone()], alone.targets);
+                let padding = (0..task.seq_len()).map(|position| position >= alone.real);
+                assert!(batch.padding[span].iter().copied().eq(padding));
+                assert_eq!(batch.rows(row..row + 1), generator.batch(&[index]));
                 assert_eq!(
                     (batch.source.is_some(), alone.source.is_some()),
                     (task.source().is_some(), task.source().is_some())
@@ -42,7 +43,7 @@ fn a_sample_is_the_same_alone_and_in_any_batch() {
 /// do alone.
 #[test]
 fn transformers_47394_no_target_from_the_next_row() {
-    let task = Task::Registers(Registers::default());
+    let task = Task::new(Registers::default());
     let last_of_row = |indices: &[u64]| batch(&task, Split::Train, 0, indices).targets[31];
     assert_ne!(last_of_row(&[0]), IGNORE);
     for next in 1..50 {
@@ -74,8 +75,7 @@ fn only_training_data_follow_the_runs_seed() {
 
 #[test]
 fn scored_positions_are_flat_and_ascending() {
-    let batch =
-        Batch { batch: 2, len: 3, tokens: vec![0; 6], targets: vec![IGNORE, 5, IGNORE, 0, IGNORE, 2], source: None };
+    let batch = Batch::new(2, 3, vec![0; 6], vec![IGNORE, 5, IGNORE, 0, IGNORE, 2]);
     assert_eq!(batch.scored(), 3);
     assert_eq!(batch.scored_positions(), (vec![1, 3, 5], vec![5, 0, 2]));
 
@@ -83,36 +83,38 @@ fn scored_positions_are_flat_and_ascending() {
     assert_eq!((empty.batch, empty.len, empty.tokens.len(), empty.scored()), (0, 32, 0, 0));
 }
 
+/// Every possible task that differs from `task` in the parameter `key` alone, by a little.
+fn varied(task: &Task, key: &str) -> Option<Task> {
+    let (_, value) = task.parameters().into_iter().find(|(other, _)| *other == key)?;
+    let nearby = match value {
+        Parameter::Unsigned(value) => [1, -1, 2, -2].map(|by| value.saturating_add_signed(by).into()).to_vec(),
+        Parameter::Float(value) => vec![(2.0 * value).into()],
+        Parameter::Boolean(value) => vec![(!value).into()],
+        Parameter::Text(_) => ["zero", "random"].map(Parameter::from).to_vec(),
+        other => panic!("a case for {other:?} is missing here"),
+    };
+    let with = |new: Parameter| {
+        let section: Vec<(String, toml::Value)> = task
+            .parameters()
+            .into_iter()
+            .map(|(other, old)| (other, if other == key { new.clone() } else { old }))
+            .map(|(key, value)| (key.to_string(), toml::Value::try_from(value).expect("TOML can hold it")))
+            .collect();
+        Task::from_kind(task.kind(), toml::Table::from_iter(section))?.ok()
+    };
+    nearby.into_iter().filter_map(with).find(|varied| varied != task && varied.check().is_ok())
+}
+
 #[test]
 fn the_fingerprint_changes_with_everything_that_changes_the_data() {
     let sets = Sets { train_examples: None, validation_examples: 20, test_examples: 30 };
-    let registers = Registers::default();
-    let mqar = Mqar::default();
-    let (reverse, sort) = (Reverse::default(), Sort::default());
-    let tasks = [
-        Task::Registers(registers),
-        Task::Registers(Registers { registers: 3, ..registers }),
-        Task::Registers(Registers { values: 3, ..registers }),
-        Task::Registers(Registers { seq_len: 31, ..registers }),
-        Task::Registers(Registers { outputs: 7, ..registers }),
-        Task::Registers(Registers { table_seed: 1, ..registers }),
-        Task::Mqar(mqar),
-        Task::Mqar(Mqar { vocab: 65, ..mqar }),
-        Task::Mqar(Mqar { seq_len: 30, ..mqar }),
-        Task::Mqar(Mqar { pairs: 3, ..mqar }),
-        Task::Mqar(Mqar { power_a: 0.02, ..mqar }),
-        Task::Mqar(Mqar { fill: Fill::Zero, ..mqar }),
-        Task::Reverse(reverse),
-        Task::Reverse(Reverse { vocab: 15, ..reverse }),
-        Task::Reverse(Reverse { min_len: 3, ..reverse }),
-        Task::Reverse(Reverse { max_len: 13, ..reverse }),
-        Task::Sort(sort),
-        Task::Sort(Sort { vocab: 15, ..sort }),
-        Task::Sort(Sort { min_len: 3, ..sort }),
-        Task::Sort(Sort { max_len: 13, ..sort }),
-    ];
-    let all_parameters: usize = all_tasks().iter().map(|task| task.parameters().len()).sum();
-    assert_eq!(tasks.len(), all_parameters + Task::kinds().len(), "one line a parameter, and one a task as it is");
+    let mut tasks = all_tasks();
+    for task in all_tasks() {
+        for (key, _) in task.parameters() {
+            tasks.push(varied(&task, key).unwrap_or_else(|| panic!("{key} of {} can't be varied", task.kind())));
+        }
+    }
+    assert!(tasks.len() >= 20, "one a parameter, and one a task as it is");
 
     let mut seen = HashSet::new();
     for task in &tasks {

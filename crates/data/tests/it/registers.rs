@@ -7,7 +7,7 @@ use headcount_data::{Generator, IGNORE, Registers, Split, Task};
 use crate::{assert_fits, assert_uniform, registers};
 
 fn generator(task: &Registers, split: Split) -> Generator {
-    let task = Task::Registers(*task);
+    let task = Task::new(*task);
     task.check().expect("parameters of a test are possible");
     Generator::new(&task, split, 0)
 }

@@ -148,7 +148,7 @@ impl Resolver<'_> {
         }
         let mut help = vec![];
         if let Some((node, kind)) = self.kind().filter(|_| section == "task") {
-            let owner = Task::kinds().iter().find(|kind| Task::keys(kind).is_some_and(|keys| keys.contains(&key)));
+            let owner = Task::kinds().into_iter().find(|kind| Task::keys(kind).is_some_and(|keys| keys.contains(&key)));
             if let Some(owner) = owner {
                 let by = match self.at(&node.place, Problem::Override).place {
                     super::error::Shown::Override(set) => format!(" by `--set {set}`"),
@@ -177,7 +177,7 @@ impl Resolver<'_> {
     }
 
     fn task(&self) -> Result<TaskSection, ConfigError> {
-        let kinds = list(Task::kinds().iter().copied());
+        let kinds = list(Task::kinds());
         let with_help =
             |diagnostic: Diagnostic, help: String| ConfigError::from(Diagnostic { help: vec![help], ..diagnostic });
         let Some((node, table)) = self.table("task")? else {
@@ -196,7 +196,7 @@ impl Resolver<'_> {
         let Some(task) = Task::from_kind(&kind, read::section(table, &skip)) else {
             let problem =
                 Problem::UnknownWord { key: "task.kind".into(), value: shorten(&kind, 40), what: "task".into() };
-            let help = match nearest(&kind, Task::kinds().iter().copied()) {
+            let help = match nearest(&kind, Task::kinds()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the tasks are {kinds}"),
             };
@@ -256,6 +256,11 @@ impl Resolver<'_> {
         let TaskSection { task, sets } = &config.task;
         task.check().map_err(|error| self.impossible("task", error.key(), error.to_string()))?;
         sets.check().map_err(|error| self.impossible("task", error.key(), error.to_string()))?;
+        if task.numbers().is_some() {
+            let kind = task.kind();
+            let message = format!("kind = \"{kind}\" is a task in numbers, and models read tokens and say classes");
+            return Err(self.impossible("task", "kind", message));
+        }
         let dims = config.dims();
         config.model.check(dims).map_err(|error| {
             let message = match error {

@@ -44,7 +44,7 @@ fn a_task_is_enough_and_the_rest_has_defaults() {
     let config = Config::parse(MINIMAL, "configs/tiny arm.toml").unwrap();
     assert_eq!(config.name, "tiny-arm");
     assert_eq!((config.seed, config.backend), (0, Backend::Flex));
-    assert_eq!(config.task, TaskSection { task: Task::Registers(Registers::default()), sets: Sets::default() });
+    assert_eq!(config.task, TaskSection { task: Task::new(Registers::default()), sets: Sets::default() });
     assert_eq!((config.model.clone(), config.train.clone()), (ModelConfig::default(), TrainConfig::default()));
     for (origin, name) in [(".toml", "toml"), ("...", "run"), ("é.toml", "run"), ("a/b/h8.arm.toml", "h8.arm")] {
         assert_eq!(Config::parse(MINIMAL, origin).unwrap().name, name, "{origin}");
@@ -134,7 +134,7 @@ fn overrides_go_over_the_file_and_the_last_one_wins() {
     assert_eq!(error.key(), Some("task.registers"));
     assert!(error.to_string().contains("--set task.kind=mqar"), "{error}");
     let config = Config::parse_with(MINIMAL, "h8.toml", &["task.kind=mqar".into()]).unwrap();
-    assert_eq!(config.task.task, Task::Mqar(Mqar::default()));
+    assert_eq!(config.task.task, Task::new(Mqar::default()));
     for (text, key) in [
         ("model.hedas=4", Some("model.hedas")),
         ("model.heads=-4", Some("model.heads")),
@@ -180,14 +180,14 @@ fn any_config() -> impl Strategy<Value = Config> {
     let task = prop_oneof![
         (1usize..=4, 2usize..=5, 8usize..=64, 2usize..=16, 0..=i64::MAX as u64).prop_map(
             |(registers, values, seq_len, outputs, table_seed)| {
-                Task::Registers(Registers { registers, values, seq_len, outputs, table_seed })
+                Task::new(Registers { registers, values, seq_len, outputs, table_seed })
             }
         ),
         (1usize..=4, 8usize..=30, 1e-6f64..10.0).prop_map(|(pairs, half, power_a)| {
-            Task::Mqar(Mqar { vocab: 64, seq_len: 2 * half, pairs, power_a, ..Mqar::default() })
+            Task::new(Mqar { vocab: 64, seq_len: 2 * half, pairs, power_a, ..Mqar::default() })
         }),
         (2usize..=20, 1usize..=9, 0usize..=9)
-            .prop_map(|(vocab, min_len, more)| { Task::Sort(Sort { vocab, min_len, max_len: min_len + more }) }),
+            .prop_map(|(vocab, min_len, more)| { Task::new(Sort::new(vocab, min_len, min_len + more)) }),
     ];
     let sets = (prop::option::of(1u64..=10_000_000), 1u64..=100_000, 1u64..=100_000).prop_map(
         |(train_examples, validation_examples, test_examples)| Sets {

@@ -174,7 +174,7 @@ impl SplitMix {
         // The upper half of a number times V, over 2^32.
         let mut token = || (((self.next() >> 32) * dims.vocab as u64) >> 32) as i32;
         let tokens: Vec<i32> = (0..batch * dims.length).map(|_| token()).collect();
-        Batch { batch, len: dims.length, targets: tokens.clone(), tokens, source: None }
+        Batch::new(batch, dims.length, tokens.clone(), tokens)
     }
 }
 

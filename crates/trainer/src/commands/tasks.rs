@@ -57,8 +57,8 @@ pub fn run(arguments: &TasksArguments) -> Result<Success, Failure> {
 }
 
 fn heading(kind: &str) -> String {
-    let about = Task::about(kind).unwrap_or_default();
-    let prediction = Task::prediction(kind).unwrap_or_default();
+    let task = Task::default_of(kind);
+    let (about, prediction) = task.map_or(("", ""), |task| (task.about(), task.prediction()));
     format!("{kind}\n{}\n{}", wrapped(about, ""), wrapped(&format!("Prediction: {prediction}"), ""))
 }
 

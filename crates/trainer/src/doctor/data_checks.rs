@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use data::{IGNORE, Sample, Split, Task};
+use data::{IGNORE, Mqar, Registers, Reverse, Sample, Sort, Split, Task};
 
 use super::examination::Examination;
 use super::report::Outcome;
@@ -99,12 +99,14 @@ pub fn targets(examination: &Examination) -> Result<Outcome, SubjectError> {
     }
     let rows: Vec<Sample> = (0..batch.batch)
         .map(|b| Sample {
-            tokens: batch.tokens[b * batch.len..][..batch.len].iter().map(|&token| token as u32).collect(),
-            targets: batch.targets[b * batch.len..][..batch.len].to_vec(),
             source: batch.source.as_ref().map(|source| data::Source {
                 tokens: source.tokens[b * source.len..][..source.len].iter().map(|&token| token as u32).collect(),
                 real: source.padding[b * source.len..][..source.len].iter().filter(|&&padded| !padded).count(),
             }),
+            ..Sample::new(
+                batch.tokens[b * batch.len..][..batch.len].iter().map(|&token| token as u32).collect(),
+                batch.targets[b * batch.len..][..batch.len].to_vec(),
+            )
         })
         .collect();
     Ok(match defined(&config.task.task, &rows) {
@@ -134,7 +136,7 @@ fn defined(task: &Task, samples: &[Sample]) -> Result<String, String> {
     let wrong = |sample: usize, t: usize, found: i32, expected: String| {
         Err(format!("target {t} of sample {sample} is {}, but the tokens up to there make it {expected}", name(found)))
     };
-    if let Task::Registers(task) = task {
+    if let Some(task) = task.downcast::<Registers>() {
         // The same latest writes always mean the same class, and before all are written nothing is scored.
         let mut classes: HashMap<Vec<u32>, i32> = HashMap::new();
         for (b, sample) in samples.iter().enumerate() {
@@ -155,7 +157,7 @@ fn defined(task: &Task, samples: &[Sample]) -> Result<String, String> {
         }
         return Ok(format!("follow from the latest writes: {} states, one class each", classes.len()));
     }
-    if let Task::Mqar(task) = task {
+    if let Some(task) = task.downcast::<Mqar>() {
         for (b, sample) in samples.iter().enumerate() {
             let pairs: HashMap<u32, u32> =
                 sample.tokens[..2 * task.pairs].chunks(2).map(|pair| (pair[0], pair[1])).collect();
@@ -173,8 +175,8 @@ fn defined(task: &Task, samples: &[Sample]) -> Result<String, String> {
         }
         return Ok("are the values that their keys came with".into());
     }
-    let sorts = matches!(task, Task::Sort(_));
-    if sorts || matches!(task, Task::Reverse(_)) {
+    let sorts = task.downcast::<Sort>().is_some();
+    if sorts || task.downcast::<Reverse>().is_some() {
         for (b, sample) in samples.iter().enumerate() {
             let source = sample.source.as_ref().map_or(&[][..], |source| &source.tokens[..source.real]);
             let mut expected: Vec<u32> = source.to_vec();

@@ -127,7 +127,9 @@ impl<'a> Examination<'a> {
             len: length,
             tokens: shortened(&batch.tokens, batch.len, length),
             targets: shortened(&batch.targets, batch.len, length),
+            padding: shortened(&batch.padding, batch.len, length),
             source,
+            numbers: None, // no model reads any
         }
     }
 

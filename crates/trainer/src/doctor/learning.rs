@@ -208,7 +208,7 @@ pub fn accumulation(examination: &Examination) -> Result<Outcome, SubjectError> 
     let first = whole.targets.iter().position(|&target| target != IGNORE).unwrap_or(0);
     let len = whole.len;
     whole.targets[..len].iter_mut().enumerate().filter(|(t, _)| *t != first).for_each(|(_, target)| *target = IGNORE);
-    let parts = [rows(&whole, 0, 1), rows(&whole, 1, whole.batch)];
+    let parts = [whole.rows(0..1), whole.rows(1..whole.batch)];
     let expected: Vec<f32> = subject.gradient(&Inputs::new(whole.clone()))?.concat();
     let loss = subject.loss(&Inputs::new(whole.clone()))?;
     let scored = whole.scored();
@@ -246,21 +246,6 @@ pub fn accumulation(examination: &Examination) -> Result<Outcome, SubjectError> 
         parts[0].scored(),
         parts[1].scored()
     )))
-}
-
-/// Samples `from..to` of a batch.
-fn rows(batch: &data::Batch, from: usize, to: usize) -> data::Batch {
-    data::Batch {
-        batch: to - from,
-        len: batch.len,
-        tokens: batch.tokens[from * batch.len..to * batch.len].to_vec(),
-        targets: batch.targets[from * batch.len..to * batch.len].to_vec(),
-        source: batch.source.as_ref().map(|source| data::SourceBatch {
-            len: source.len,
-            tokens: source.tokens[from * source.len..to * source.len].to_vec(),
-            padding: source.padding[from * source.len..to * source.len].to_vec(),
-        }),
-    }
 }
 
 pub fn overfit(examination: &Examination) -> Result<Outcome, SubjectError> {

@@ -44,13 +44,8 @@ fn initial(model: &Decoder) -> BTreeMap<String, HostTensor> {
 fn batch(step: usize) -> Batch {
     let positions = 0..BATCH * DIMS.length;
     let target = |i: usize| if i % 4 == 1 { IGNORE } else { ((5 * i + step + i * i / 3) % DIMS.outputs) as i32 };
-    Batch {
-        batch: BATCH,
-        len: DIMS.length,
-        tokens: positions.clone().map(|i| ((7 * i + 3 * step + i * i) % DIMS.vocab) as i32).collect(),
-        targets: positions.map(target).collect(),
-        source: None,
-    }
+    let tokens = positions.clone().map(|i| ((7 * i + 3 * step + i * i) % DIMS.vocab) as i32).collect();
+    Batch::new(BATCH, DIMS.length, tokens, positions.map(target).collect())
 }
 
 #[test]

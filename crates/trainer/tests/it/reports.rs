@@ -36,17 +36,13 @@ fn sample(length: usize, scored: usize, state: &mut u64) -> Batch {
     let tokens = numbers(length, 8, state);
     let mut targets = numbers(length, 8, state);
     targets[..length - scored].fill(IGNORE);
-    Batch { batch: 1, len: length, tokens, targets, source: None }
+    Batch::new(1, length, tokens, targets)
 }
 
 fn joined(batches: &[Batch]) -> Batch {
-    Batch {
-        batch: batches.iter().map(|batch| batch.batch).sum(),
-        len: batches[0].len,
-        tokens: batches.iter().flat_map(|batch| batch.tokens.clone()).collect(),
-        targets: batches.iter().flat_map(|batch| batch.targets.clone()).collect(),
-        source: None,
-    }
+    let tokens = batches.iter().flat_map(|batch| batch.tokens.clone()).collect();
+    let targets = batches.iter().flat_map(|batch| batch.targets.clone()).collect();
+    Batch::new(batches.iter().map(|batch| batch.batch).sum(), batches[0].len, tokens, targets)
 }
 
 fn gradient(model: &Decoder, batches: &[Batch]) -> (Tally, Vec<f32>) {
@@ -135,13 +131,7 @@ fn lightning_2924_a_set_scores_the_same_in_any_batches() {
 /// transformers#47394: rows 0,1,2,3 have the targets 1,2,3, and none is taken from the next row.
 #[test]
 fn transformers_47394_no_target_from_the_next_row() {
-    let batch = Batch {
-        batch: 2,
-        len: 4,
-        tokens: vec![0, 1, 2, 3, 4, 5, 6, 7],
-        targets: vec![1, 2, 3, IGNORE, 5, 6, 7, IGNORE],
-        source: None,
-    };
+    let batch = Batch::new(2, 4, vec![0, 1, 2, 3, 4, 5, 6, 7], vec![1, 2, 3, IGNORE, 5, 6, 7, IGNORE]);
     let on_device = DeviceBatch::new(&batch, &Device::flex()).unwrap();
     assert_eq!(on_device.scored.into_data().iter::<i64>().collect::<Vec<_>>(), [0, 1, 2, 4, 5, 6]);
     assert_eq!(on_device.targets.into_data().iter::<i64>().collect::<Vec<_>>(), [1, 2, 3, 5, 6, 7]);
@@ -152,16 +142,14 @@ fn transformers_47394_no_target_from_the_next_row() {
         let call = Call { scored: Some(&batch.scored), ..Default::default() };
         model.forward(batch.tokens, call).unwrap().logits.into_data().iter::<f32>().collect::<Vec<_>>()
     };
-    let (tokens, targets) = (batch.tokens[..4].into(), batch.targets[..4].into());
-    let alone = Batch { batch: 1, len: 4, tokens, targets, source: None };
+    let alone = batch.rows(0..1);
     assert!(largest_difference(&logits(&batch)[..24], &logits(&alone)) < 1e-6);
 }
 
 /// trl#6357: padding that equals another token: only padding is ignored, since positions are scored, not tokens.
 #[test]
 fn trl_6357_only_padding_is_ignored() {
-    let batch =
-        Batch { batch: 1, len: 5, tokens: vec![0, 3, 0, 0, 0], targets: vec![0, 0, 5, IGNORE, IGNORE], source: None };
+    let batch = Batch::new(1, 5, vec![0, 3, 0, 0, 0], vec![0, 0, 5, IGNORE, IGNORE]);
     let on_device = DeviceBatch::new(&batch, &Device::flex()).unwrap();
     assert_eq!(on_device.host_targets, [0, 0, 5]);
     let (tally, _) = gradient(&decoder(5, 8, true), &[batch]);
@@ -226,7 +214,7 @@ fn loss_on_random_tokens(causal: bool) -> f64 {
         let next = |position| if (position + 1) % len == 0 { IGNORE } else { tokens[position + 1] };
         let targets = (0..batch * len).map(next).collect();
         let (tally, gradient) =
-            accumulate(&model, &[Batch { batch, len, tokens, targets, source: None }], 0, step, &device()).unwrap();
+            accumulate(&model, &[Batch::new(batch, len, tokens, targets)], 0, step, &device()).unwrap();
         let gradient = gradient.unwrap();
         let norm = gradient.norm();
         model = optimiser.step(model, gradient, norm, settings.lr, step + 1);

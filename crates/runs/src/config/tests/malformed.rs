@@ -128,7 +128,7 @@ fn a_thousand_typos_are_refused_with_the_right_suggestion() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % most
     };
-    let texts: Vec<String> = Task::kinds().iter().map(|kind| complete(kind)).collect();
+    let texts: Vec<String> = Task::kinds().into_iter().map(complete).collect();
     let (mut tried, mut others) = (0, 0);
     while tried < 1000 {
         let text = &texts[below(texts.len())];

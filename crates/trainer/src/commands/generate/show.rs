@@ -33,8 +33,8 @@ impl Rewritten<'_> {
         if !self.given.is_empty() {
             let _ = writeln!(text, "given      {}", names(task, self.given));
         }
-        let _ =
-            write!(text, "generated  {}\nexpected   {}\n", names(task, &self.generated), names(task, &self.expected));
+        let said = |classes: &[u32]| listed(classes.iter().map(|&class| task.answer_name(class)));
+        let _ = write!(text, "generated  {}\nexpected   {}\n", said(&self.generated), said(&self.expected));
         let whole = [self.given, &self.generated].concat();
         let differs = whole.iter().zip(&self.expected).position(|(found, expected)| found != expected);
         text += &match differs {
@@ -130,7 +130,11 @@ impl Read {
 }
 
 fn names(task: &Task, tokens: &[u32]) -> String {
-    let names: Vec<String> = tokens.iter().map(|&token| task.token_name(token)).collect();
+    listed(tokens.iter().map(|&token| task.token_name(token)))
+}
+
+fn listed(names: impl Iterator<Item = String>) -> String {
+    let names: Vec<String> = names.collect();
     // Names of several words need more than a space between them.
     names.join(if names.iter().any(|name| name.contains(' ')) { ", " } else { " " })
 }

@@ -30,7 +30,8 @@ mod table;
 
 use std::path::PathBuf;
 
-use model::{CallError, ModelError, tensors::LoadError};
+use architecture::ModelError;
+use model::{CallError, tensors::LoadError};
 use runs::{ConfigError, RunError};
 use thiserror::Error;
 

@@ -5,13 +5,14 @@ mod synthetic;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
+use architecture::HostTensor;
 use burn::tensor::{Device, Int};
 use headcount_analysis::heads::{
     ExperimentHeads, Flag, HeadAnalysis, HeadError, HeadMeasures, Place, RunHeads, StepAnalysis, Steps, analyse,
     analyse_or_read, of_experiment, table,
 };
 use model::{Decoder, tensors};
-use runs::{Checkpoint, Config, RunDirectory, Status, Summary, Tensor, Tensors};
+use runs::{Checkpoint, Config, RunDirectory, Status, Summary, Tensors};
 use synthetic::{Kind, make};
 
 type Tensor2 = burn::tensor::Tensor<2, Int>;
@@ -63,7 +64,7 @@ fn last_heads(analysis: &HeadAnalysis, layer: usize) -> &[HeadMeasures] {
 }
 
 /// A matrix `[rows, columns]` with columns `from..from + width` of each row passed to `change` with the row's number.
-fn columns(tensor: &mut Tensor, from: usize, width: usize, mut change: impl FnMut(usize, &mut [f32])) {
+fn columns(tensor: &mut HostTensor, from: usize, width: usize, mut change: impl FnMut(usize, &mut [f32])) {
     let all = tensor.shape[1];
     for (row, values) in tensor.values.chunks_mut(all).enumerate() {
         change(row, &mut values[from..from + width]);

@@ -9,12 +9,12 @@ use kernels::attention::{self, Attending, Projection, attention, self_attention}
 
 use crate::block::projected;
 use crate::cache::{KeyValues, Past};
-use crate::config::{Merge, ModelConfig, Positions};
 use crate::dropout::DropoutAt;
 use crate::mask::Prepared;
 use crate::positions::{Span, rotate};
 use crate::trace::Part;
 use crate::weights::Weights;
+use architecture::{Merge, ModelConfig, Positions};
 
 /// Attention from Lq queries to Lk keys; self-attention where both come from one input.
 ///

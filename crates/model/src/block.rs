@@ -7,13 +7,13 @@ use kernels::{Activation, layer_norm, linear};
 
 use crate::attention::{Attention, AttentionCall};
 use crate::cache::{KeyValues, Past};
-use crate::config::{ModelConfig, Norm};
 use crate::decoder::Call;
 use crate::dropout::Place;
 use crate::mask::Prepared;
 use crate::positions::Span;
 use crate::trace::Trace;
 use crate::weights::{NORM_EPSILON, Weights};
+use architecture::{ModelConfig, Norm};
 
 /// `D → F → D` with the exact GELU between.
 ///

@@ -48,8 +48,7 @@ impl Cache {
         self.layers.iter_mut().for_each(|layer| layer.held = 0);
     }
 
-    /// Bytes of the tensors held, those of an encoder's output included; see
-    /// [`cost::cache_bytes`](crate::cost::cache_bytes).
+    /// Bytes of the tensors held, those of an encoder's output included; see [`architecture::cost::cache_bytes`].
     pub fn bytes(&self) -> u64 {
         let own = self.layers.iter().map(|layer| layer.room.bytes());
         let of_source = self.memory.iter().flat_map(|memory| &memory.layers).map(KeyValues::bytes);

@@ -9,13 +9,13 @@ use thiserror::Error;
 
 use crate::block::{Block, Reads, normed, projected};
 use crate::cache::{Cache, Memory, Past};
-use crate::config::{Dims, ModelConfig, ModelError, Norm, Positions};
 use crate::dropout::{Dropout, Place};
 use crate::encoder::{Encoded, Encoder};
 use crate::mask::{Mask, MaskError, Prepared};
 use crate::positions::{Span, sinusoidal};
 use crate::trace::Trace;
 use crate::weights::Weights;
+use architecture::{Dims, ModelConfig, ModelError, Norm, Positions};
 
 /// Token and position embedding, blocks, final norm, output layer.
 ///

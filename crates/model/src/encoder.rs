@@ -5,12 +5,12 @@ use burn::nn::{Embedding, LayerNorm};
 use burn::tensor::Tensor;
 
 use crate::block::{Block, Reads, normed};
-use crate::config::{ModelConfig, Norm, Positions, SourceDims};
 use crate::decoder::{Call, CallError, Source, embed};
 use crate::dropout::Place;
 use crate::mask::{Mask, Prepared};
 use crate::positions::Span;
 use crate::weights::Weights;
+use architecture::{ModelConfig, Norm, Positions, SourceDims};
 
 /// Token and position embedding of the source, blocks without a causal mask, final norm.
 ///

@@ -20,12 +20,9 @@
 pub mod attention;
 pub mod block;
 pub mod cache;
-pub mod config;
-pub mod cost;
 pub mod decoder;
 pub mod dropout;
 pub mod encoder;
-pub mod host;
 pub mod loss;
 pub mod mask;
 pub mod positions;
@@ -37,7 +34,6 @@ mod random;
 
 pub use attention::{Attention, AttentionCall, AttentionOutput};
 pub use cache::Cache;
-pub use config::{Architecture, Dims, Init, Merge, ModelConfig, ModelError, Norm, Positions, SourceDims};
 pub use decoder::{Call, CallError, Decoder, Output, Source};
 pub use dropout::Dropout;
 pub use encoder::Encoder;

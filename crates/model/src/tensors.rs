@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use architecture::HostTensor;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Tensor, TensorData};
 use thiserror::Error;
-
-pub use crate::host::HostTensor;
 
 /// A parameter's path in the model and its shape, in the order in which the model is walked.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use burn::tensor::Tensor;
 
-use crate::host::HostTensor;
+use architecture::HostTensor;
 
 /// Keeps every node of the forward passes that it is given to (see [`Call::trace`](crate::Call::trace)), in the order in
 /// which they are computed.

@@ -7,8 +7,8 @@ use burn::module::Param;
 use burn::nn::{Embedding, LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::config::{Init, ModelConfig};
 use crate::random::Stream;
+use architecture::{Init, ModelConfig};
 
 /// Added to the variance in every norm, as in PyTorch.
 pub(crate) const NORM_EPSILON: f64 = 1e-5;

@@ -2,11 +2,12 @@
 //!
 //! A binary of its own: the precision of a device is set once, before its first tensor.
 
+use architecture::{ModelConfig, Positions};
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
+use headcount_model::Mask;
 use headcount_model::attention::{Attention, AttentionCall};
 use headcount_model::tensors::{flat_gradients, flat_parameters, places, replace_parameters};
 use headcount_model::weights::Weights;
-use headcount_model::{Mask, ModelConfig, Positions};
 
 /// Half the distance of the two points whose values are compared: the error of the difference is about its square.
 const STEP: f64 = 1e-5;

@@ -13,8 +13,8 @@ mod tree;
 
 use std::path::Path;
 
+use architecture::{Dims, ModelConfig, SourceDims};
 use data::{Sets, Task};
-use model::config::{Dims, ModelConfig, SourceDims};
 use serde::Serialize;
 
 pub use backend::Backend;

@@ -4,7 +4,7 @@
 mod facts;
 mod render;
 
-use model::{config::ModelConfig, cost};
+use architecture::{ModelConfig, cost};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -211,7 +211,7 @@ impl Ledger {
 
 /// Trainable parameters of a config's model.
 pub fn parameters(config: &Config) -> u64 {
-    cost::total(&cost::parameters(&config.model, config.dims()))
+    cost::parameters(&config.model, config.dims()).total()
 }
 
 /// The `model.d_ff` with which a config's model comes nearest to `target` parameters; `None` without an MLP, or where
@@ -222,7 +222,7 @@ pub fn nearest_d_ff(config: &Config, target: u64) -> Option<usize> {
     }
     let with = |d_ff| {
         let model = ModelConfig { d_ff: Some(d_ff), ..config.model.clone() };
-        cost::total(&cost::parameters(&model, config.dims()))
+        cost::parameters(&model, config.dims()).total()
     };
     let unit = with(2) - with(1);
     let fixed = with(1) - unit;

@@ -113,10 +113,10 @@ fn step_of(name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tensors::Tensor;
+    use architecture::HostTensor;
 
     fn weights(value: f32) -> Tensors {
-        Tensors::from([("blocks.0.x".to_string(), Tensor { shape: vec![2], values: vec![value, -value] })])
+        Tensors::from([("blocks.0.x".to_string(), HostTensor { shape: vec![2], values: vec![value, -value] })])
     }
 
     #[test]

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use headcount_runs::{Checkpoint, Checkpoints, Config, Experiment, Metric, MetricsLog, Tensor, Tensors, read_metrics};
+use architecture::HostTensor;
+use headcount_runs::{Checkpoint, Checkpoints, Config, Experiment, Metric, MetricsLog, Tensors, read_metrics};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -225,7 +226,7 @@ fn experiments() {
 }
 
 fn tensors(count: usize) -> Tensors {
-    let tensor = |index: usize| Tensor { shape: vec![index + 1, 3], values: vec![index as f32; 3 * (index + 1)] };
+    let tensor = |index: usize| HostTensor { shape: vec![index + 1, 3], values: vec![index as f32; 3 * (index + 1)] };
     (0..count).map(|index| (format!("blocks.{index}.weight"), tensor(index))).collect()
 }
 

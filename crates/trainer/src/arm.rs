@@ -1,8 +1,9 @@
 //! One arm of a comparison: what follows from a config before a step is trained.
 
+use architecture::{Dims, ModelError, Parts, cost};
 use burn::tensor::Device;
 use data::{Generator, Split, steps_per_pass};
-use model::{Decoder, Dims, ModelError, cost};
+use model::Decoder;
 use runs::Config;
 
 /// A config with the numbers that follow from it.
@@ -69,12 +70,12 @@ impl<'a> Arm<'a> {
     }
 
     /// Trainable parameters by part.
-    pub fn parameters(&self) -> cost::Parts {
+    pub fn parameters(&self) -> Parts {
         cost::parameters(&self.config.model, self.dims())
     }
 
     /// FLOPs of one optimiser step by part.
-    pub fn flops_per_step(&self) -> cost::Parts {
+    pub fn flops_per_step(&self) -> Parts {
         cost::step_flops(&self.config.model, self.dims(), self.samples_of_a_full_step(), self.scored_per_step())
     }
 

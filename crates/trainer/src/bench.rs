@@ -11,9 +11,10 @@ pub mod subject;
 use std::time::Instant;
 
 use analysis::describe::{median, quantile};
+use architecture::ModelError;
 use burn::module::Module;
 use burn::tensor::Device;
-use model::{CallError, Decoder, ModelError};
+use model::{CallError, Decoder};
 use runs::Backend;
 use thiserror::Error;
 

@@ -1,8 +1,9 @@
 //! What a run is, before it is run: the numbers by which arms are shown to match.
 
+use architecture::ModelError;
 use burn::tensor::Device;
-use model::{ModelError, tensors};
-use runs::{Config, Fingerprints, Manifest, Parts, Program};
+use model::tensors;
+use runs::{Config, Fingerprints, Manifest, Program};
 
 use crate::arm::Arm;
 use crate::backend;
@@ -21,8 +22,8 @@ pub fn manifest(config: &Config, device: &Device, threads: usize) -> Result<Mani
         backend: config.backend.to_string(),
         device: backend::describe(config.backend, device),
         threads,
-        parameters: Parts::from_iter(arm.parameters()),
-        flops_per_step: Parts::from_iter(arm.flops_per_step()),
+        parameters: arm.parameters(),
+        flops_per_step: arm.flops_per_step(),
         tokens_per_step: arm.tokens_after(1),
         fingerprints: Fingerprints { data: arm.data_fingerprint(), weights: weights.all, tensors: weights.tensors },
     })

@@ -1,6 +1,6 @@
 //! How much memory a run needs, and how much there is.
 
-use model::{Dims, ModelConfig, cost};
+use architecture::{Dims, ModelConfig, cost};
 use runs::{Backend, Config};
 use thiserror::Error;
 
@@ -40,7 +40,7 @@ fn fits(config: &Config, available: u64) -> Result<(), NoRoom> {
     if needed / 3 * 2 <= available {
         return Ok(());
     }
-    let parameters = cost::total(&cost::parameters(&config.model, config.dims()));
+    let parameters = cost::parameters(&config.model, config.dims()).total();
     let of_parameters = parameters.saturating_mul(4 * COPIES);
     Err(NoRoom { needed, of_parameters, parameters, available })
 }
@@ -80,7 +80,7 @@ const BY_OPERATIONS: Kept = Kept { stream: 16, mlp: 6, maps: 6 };
 /// repository.
 pub fn needed(backend: Backend, model: &ModelConfig, dims: Dims, batch: usize, eval_batch: usize) -> u64 {
     let kept = if backend == Backend::Flex { BY_KERNELS } else { BY_OPERATIONS };
-    let parameters = cost::total(&cost::parameters(model, dims));
+    let parameters = cost::parameters(model, dims).total();
     let (l, ls) = (dims.length as u64, dims.source.map_or(0, |source| source.length as u64));
     let (d, h, layers) = (model.d_model as u64, model.heads as u64, model.layers as u64);
     let mlp = if model.mlp { kept.mlp * model.d_ff() as u64 } else { 0 };

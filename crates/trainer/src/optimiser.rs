@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use architecture::HostTensor;
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use kernels::adamw::{self, Flat, ROW, Update};
 use model::Decoder;
-use model::tensors::{self, HostTensor, LoadError, Place};
+use model::tensors::{self, LoadError, Place};
 use runs::TrainConfig;
 
 /// AdamW's settings and its state for one model.
@@ -165,7 +166,7 @@ fn concatenate(mut parts: Vec<Tensor<1>>) -> Tensor<1> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Dims, ModelConfig, Norm, Positions};
+    use architecture::{Dims, ModelConfig, Norm, Positions};
 
     fn decoder() -> Decoder {
         let (positions, norm) = (Positions::None, Norm::None);

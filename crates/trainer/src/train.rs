@@ -7,12 +7,13 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use architecture::ModelError;
 use burn::module::Module;
 use burn::tensor::Device;
 use burn::train::Interrupter;
 use data::{Generator, Split, TrainingOrder};
 use model::tensors::{self, LoadError};
-use model::{Call, CallError, Decoder, Dropout, ModelError};
+use model::{Call, CallError, Decoder, Dropout};
 use runs::{
     Best, Checkpoint, Config, Metric, MetricsLog, Origin, RunDirectory, RunError, Score, Status, Summary, Timing,
     TimingLog, TrainConfig,

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use architecture::Parts;
 use data::Split;
-use runs::{Config, ConfigError, Manifest, Parts, RunDirectory, RunError, Score, State, Status, read_metrics};
+use runs::{Config, ConfigError, Manifest, RunDirectory, RunError, Score, State, Status, read_metrics};
 use serde::Serialize;
 use thiserror::Error;
 

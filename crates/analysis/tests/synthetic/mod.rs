@@ -2,10 +2,9 @@
 
 use std::{f64::consts::TAU, fs, path::PathBuf};
 
+use architecture::Parts;
 use data::Split;
-use runs::{
-    Best, Experiment, Fingerprints, Manifest, Metric, Parts, PlannedRun, Program, Score, Status, Summary, Timing,
-};
+use runs::{Best, Experiment, Fingerprints, Manifest, Metric, PlannedRun, Program, Score, Status, Summary, Timing};
 
 /// How a run goes.
 #[derive(Clone, Copy)]

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use architecture::ModelConfig;
+use headcount_model::Mask;
 use headcount_model::attention::AttentionCall;
 use headcount_model::tensors::{flat_gradients, from_host, places};
-use headcount_model::{Mask, ModelConfig};
 
 use crate::support::{Backend, Fixture, Worst, attention, corner};
 

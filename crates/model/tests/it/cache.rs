@@ -1,12 +1,11 @@
 //! What is read piece by piece into a cache is what is read at once; with the small inputs that others got wrong, each named
 //! after the public report.
 
+use architecture::{Architecture, Dims, Merge, ModelConfig, Norm, Positions, SourceDims, cost};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use headcount_model::dropout::Dropout;
 use headcount_model::mask::MaskError;
-use headcount_model::{
-    Architecture, Cache, Call, CallError, Decoder, Dims, Merge, ModelConfig, Norm, Positions, Source, SourceDims, cost,
-};
+use headcount_model::{Cache, Call, CallError, Decoder, Source};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 

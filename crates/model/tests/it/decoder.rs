@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use architecture::{Dims, Init, Merge, ModelConfig, Norm, Positions};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use headcount_model::dropout::{Dropout, Place};
 use headcount_model::loss::cross_entropy;
 use headcount_model::mask::MaskError;
 use headcount_model::tensors::{flat_gradients, from_host, places, to_host};
-use headcount_model::{Call, CallError, Decoder, Dims, Init, Merge, ModelConfig, Norm, Positions};
+use headcount_model::{Call, CallError, Decoder};
 
 use crate::support::{Backend, Fixture, Worst, corner, values};
 

@@ -3,15 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use architecture::{Architecture, Dims, Init, Merge, ModelConfig, Norm, Parts, Positions, SourceDims, cost};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use headcount_model::dropout::Dropout;
 use headcount_model::loss::cross_entropy;
 use headcount_model::mask::MaskError;
 use headcount_model::tensors::{flat_gradients, flat_parameters, from_host, places, replace_parameters, to_host};
 use headcount_model::weights::Weights;
-use headcount_model::{
-    Architecture, Call, CallError, Decoder, Dims, Init, Merge, ModelConfig, Norm, Positions, Source, SourceDims, cost,
-};
+use headcount_model::{Call, CallError, Decoder, Source};
 
 use crate::support::{Backend, Fixture, Worst, corner, tokens, values};
 
@@ -207,7 +206,7 @@ fn places_are_the_documented_ones() {
 #[test]
 fn flops_are_counted_by_part() {
     let config = ModelConfig { d_model: 4, layers: 1, heads: 2, d_ff: None, ..config() };
-    let expected = vec![
+    let expected = Parts::from_iter([
         ("encoder projections", 4 * 2 * 10 * 4 * 4),
         ("encoder scores", 2 * 2 * 5 * 5 * 4), // heads × K = 4
         ("encoder contexts", 2 * 2 * 5 * 5 * 4),
@@ -220,12 +219,12 @@ fn flops_are_counted_by_part() {
         ("attention contexts", 2 * 2 * 6 * 6 * 4),
         ("mlp", 2 * 2 * 12 * 4 * 16),
         ("logits", 2 * 3 * 4 * 7),
-    ];
+    ]);
     assert_eq!(cost::forward_flops(&config, DIMS, 2, 3), expected);
     let parameters = cost::parameters(&config, DIMS);
     let built: usize =
         places(&Decoder::new(&config, DIMS, 0, &Device::flex()).unwrap()).iter().map(|place| place.count()).sum();
-    assert_eq!(cost::total(&parameters), built as u64);
+    assert_eq!(parameters.total(), built as u64);
     for heads in [1, 4] {
         let other = ModelConfig { heads, ..config.clone() };
         assert_eq!(cost::parameters(&other, DIMS), parameters);

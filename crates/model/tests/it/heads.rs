@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use architecture::{Dims, HostTensor, Merge, ModelConfig};
 use burn::tensor::{Tensor, TensorData};
 use headcount_model::attention::AttentionCall;
-use headcount_model::tensors::{HostTensor, from_host, to_host};
-use headcount_model::{Call, Decoder, Dims, Mask, Merge, ModelConfig};
+use headcount_model::tensors::{from_host, to_host};
+use headcount_model::{Call, Decoder, Mask};
 
 use crate::support::{Backend, Worst, attention, scrambled, tokens, values};
 

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use architecture::{
+    Architecture, Dims, HostTensor, Init, Merge, ModelConfig, ModelError, Norm, Parts, Positions, SourceDims, cost,
+};
 use burn::tensor::{Device, Tensor};
 use headcount_model::dropout::{Dropout, Place};
 use headcount_model::tensors::{
-    HostTensor, LoadError, flat_gradients, flat_parameters, from_host, places, replace_parameters, to_host,
+    LoadError, flat_gradients, flat_parameters, from_host, places, replace_parameters, to_host,
 };
 use headcount_model::weights::Weights;
-use headcount_model::{
-    Architecture, Call, Decoder, Dims, Init, Merge, ModelConfig, ModelError, Norm, Positions, Source, SourceDims, cost,
-};
+use headcount_model::{Call, Decoder, Source};
 use proptest::prelude::*;
 
 use crate::support::{Backend, tokens, values};
@@ -251,23 +252,22 @@ fn every_head_count_has_the_same_parameters_and_flops() {
         assert_eq!(cost::step_flops(&arm(heads), DIMS, 32, 100), cost::step_flops(&arm(1), DIMS, 32, 100));
     }
     let grouped = ModelConfig { kv_heads: Some(1), ..arm(8) };
-    assert!(cost::total(&cost::parameters(&grouped, DIMS)) < cost::total(&cost::parameters(&arm(8), DIMS)));
+    assert!(cost::parameters(&grouped, DIMS).total() < cost::parameters(&arm(8), DIMS).total());
 }
 
 /// Counted by hand: B=2, L=6, D=4, F=16, one layer, 3 scored positions, 7 outputs.
 #[test]
 fn flops_are_two_for_each_multiplication_in_a_matrix_product() {
     let config = ModelConfig { d_model: 4, heads: 2, ..Default::default() };
-    let expected = vec![
+    let expected = Parts::from_iter([
         ("attention projections", 4 * 2 * 12 * 4 * 4),
         ("attention scores", 2 * 2 * 6 * 6 * 4), // heads × K = 4
         ("attention contexts", 2 * 2 * 6 * 6 * 4),
         ("mlp", 2 * 2 * 12 * 4 * 16),
         ("logits", 2 * 3 * 4 * 7),
-    ];
+    ]);
     assert_eq!(cost::forward_flops(&config, DIMS, 2, 3), expected);
-    let step: u64 = cost::total(&cost::step_flops(&config, DIMS, 2, 3));
-    assert_eq!(step, 3 * expected.iter().map(|(_, flops)| flops).sum::<u64>());
+    assert_eq!(cost::step_flops(&config, DIMS, 2, 3).total(), 3 * expected.total());
 }
 
 /// Configs of every kind, some of them impossible.
@@ -315,7 +315,7 @@ proptest! {
             }
             Ok(model) => {
                 let built: usize = places(&model).iter().map(|place| place.count()).sum();
-                prop_assert_eq!(cost::total(&cost::parameters(&config, dims)), built as u64);
+                prop_assert_eq!(cost::parameters(&config, dims).total(), built as u64);
                 let tokens = Tensor::from_data([[0, 6, 3], [1, 2, 2]], &Device::flex());
                 let read = Tensor::from_data([[0, 4, 3, 1], [1, 2, 2, 0]], &Device::flex());
                 let padding = [false, false, false, false, false, false, true, true];

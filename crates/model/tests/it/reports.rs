@@ -1,11 +1,12 @@
 //! Small inputs that attention or training code elsewhere got wrong, each named after the public report.
 
+use architecture::{Dims, HostTensor, ModelConfig};
 use burn::tensor::{Int, Tensor, TensorData};
 use headcount_model::attention::{Attention, AttentionCall};
 use headcount_model::dropout::{Dropout, Place};
 use headcount_model::loss::cross_entropy;
-use headcount_model::tensors::{HostTensor, flat_gradients, from_host, places, to_host};
-use headcount_model::{Call, Decoder, Dims, Mask, ModelConfig};
+use headcount_model::tensors::{flat_gradients, from_host, places, to_host};
+use headcount_model::{Call, Decoder, Mask};
 
 use crate::support::{Backend, Worst, attention, scrambled, scrambled_values, tokens, values};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use architecture::{HostTensor, ModelConfig, Positions};
 use burn::tensor::{Device, DeviceType, Int, Tensor, TensorData};
-use headcount_model::tensors::HostTensor;
-use headcount_model::{Attention, ModelConfig, Positions, weights::Weights};
+use headcount_model::{Attention, weights::Weights};
 use safetensors::{Dtype, SafeTensors};
 
 /// A backend under test.

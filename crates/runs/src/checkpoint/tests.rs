@@ -1,9 +1,9 @@
 use super::*;
-use crate::tensors::Tensor;
+use architecture::HostTensor;
 use proptest::prelude::*;
 
 fn checkpoint(step: u64, best: u64) -> Checkpoint {
-    let tensor = |shape: &[usize]| Tensor {
+    let tensor = |shape: &[usize]| HostTensor {
         shape: shape.to_vec(),
         values: (0..shape.iter().product()).map(|i| (i as u64 + step) as f32).collect(),
     };

@@ -1,7 +1,7 @@
 //! From text and overrides to a checked config: unknown keys, then types, then values.
 
+use architecture::{Dims, ModelConfig, ModelError};
 use data::{Sets, Task};
-use model::config::{Dims, ModelConfig, ModelError};
 use serde::Deserialize;
 
 use super::{

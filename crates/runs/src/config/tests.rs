@@ -1,6 +1,6 @@
 use super::*;
+use architecture::Architecture;
 use data::{Mqar, Registers, Sort};
-use model::config::Architecture;
 use proptest::prelude::*;
 
 mod malformed;

@@ -20,7 +20,7 @@ fn partial(parent: &Path) -> RunDirectory {
     log.sync().unwrap();
     let metrics = Some(run.metrics_hash().unwrap());
     run.checkpoints().save(&Checkpoint { step: 60, metrics, ..Default::default() }).unwrap();
-    let tensor = crate::Tensor { shape: vec![100], values: (0..100).map(|i| i as f32).collect() };
+    let tensor = architecture::HostTensor { shape: vec![100], values: (0..100).map(|i| i as f32).collect() };
     run.snapshots().save(50, &[("x".to_string(), tensor)].into()).unwrap();
     (61..=70).for_each(|step| log.append(&metric(step)).unwrap());
     run

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use model::config::{Init, Merge, Positions};
+use architecture::{Init, Merge, Parts, Positions};
 use serde::{Deserialize, Serialize};
 
 use super::{DataMismatch, Ledger, LedgerRun, WeightsMismatch, nearest_d_ff};
 use crate::{
     config::Config,
     experiment::{Experiment, config_leaves},
-    manifest::{Manifest, Parts},
+    manifest::Manifest,
 };
 
 /// One arm in numbers, from its first run.

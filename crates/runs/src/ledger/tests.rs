@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::manifest::{Fingerprints, Parts};
+use crate::manifest::Fingerprints;
 
 fn experiment(head: &str, arms: &str) -> Experiment {
     let text = format!("baseline = \"h1\"\n{head}\n[metric]\nmargin = 0.02\n[base.task]\nkind = \"registers\"\n{arms}");
@@ -20,8 +20,8 @@ fn manifest(config: &Config) -> Manifest {
         backend: config.backend.to_string(),
         device: "CPU".into(),
         threads: 1,
-        parameters: Parts::from_iter(cost::parameters(model, config.dims())),
-        flops_per_step: Parts::from_iter(flops),
+        parameters: cost::parameters(model, config.dims()),
+        flops_per_step: flops,
         tokens_per_step: 2048,
         fingerprints: Fingerprints {
             data: format!("data {}", config.seed),

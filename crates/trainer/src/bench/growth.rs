@@ -9,7 +9,7 @@ use std::collections::btree_map::Entry;
 use std::process::Command;
 
 use analysis::figures::{Growth, GrowthPoint};
-use model::ModelError;
+use architecture::ModelError;
 use runs::Backend;
 use serde::Serialize;
 use thiserror::Error;

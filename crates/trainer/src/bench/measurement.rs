@@ -57,7 +57,7 @@ pub struct Measurement {
     pub parameters: u64,
     /// Tokens read in an optimiser step, those of sources and padding included.
     pub tokens_per_step: u64,
-    /// Analytic FLOPs of an optimiser step, see [`model::cost`].
+    /// Analytic FLOPs of an optimiser step, see [`architecture::cost`].
     pub flops_per_step: u64,
     /// Optimiser steps that count.
     pub steps: usize,

@@ -1,7 +1,7 @@
 //! What is measured: a config's step, or that of a plain decoder of given sizes.
 
+use architecture::{Dims, ModelConfig, ModelError, cost};
 use data::{Batch, Generator, Split, TrainingOrder};
-use model::{Dims, ModelConfig, ModelError, cost};
 use runs::{Config, Schedule, TrainConfig};
 
 use crate::arm::Arm;
@@ -90,8 +90,8 @@ impl Subject {
             seed: config.seed,
             samples_per_step: arm.samples_per_step(),
             tokens_per_step: arm.tokens_after(1),
-            flops_per_step: cost::total(&arm.flops_per_step()),
-            parameters: cost::total(&arm.parameters()),
+            flops_per_step: arm.flops_per_step().total(),
+            parameters: arm.parameters().total(),
             steps_per_pass: arm.steps_per_pass(),
             supply: Supply::Task(Box::new(supply)),
         }
@@ -122,8 +122,8 @@ impl Subject {
             name: "decoder".into(),
             samples_per_step: batch as u64,
             tokens_per_step: tokens,
-            flops_per_step: cost::total(&cost::step_flops(&model, dims, batch as u64, tokens)),
-            parameters: cost::total(&cost::parameters(&model, dims)),
+            flops_per_step: cost::step_flops(&model, dims, batch as u64, tokens).total(),
+            parameters: cost::parameters(&model, dims).total(),
             seed: 0,
             steps_per_pass: None,
             supply: Supply::Uniform(SplitMix(0)),

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use architecture::Parts;
 use burn::module::Module;
 use burn::tensor::Device;
 use burn::train::Interrupter;
 use data::Split;
-use model::cost;
 use runs::ledger::thousands;
 use runs::{Config, RunDirectory};
 
@@ -85,8 +85,8 @@ fn time_a_step(config: &Config, device: &Device) -> Result<f64, Failure> {
     Ok(seconds.get(seconds.len() / 2).copied().unwrap_or(0.0))
 }
 
-fn parts(title: &str, parts: &cost::Parts) -> String {
-    let rows = parts.iter().copied().filter(|(_, number)| *number > 0).chain([("total", cost::total(parts))]);
+fn parts(title: &str, parts: &Parts) -> String {
+    let rows = parts.iter().filter(|(_, number)| *number > 0).chain([("total", parts.total())]);
     let rows: Vec<String> = rows.map(|(part, number)| format!("  {part:22} {:>16}", thousands(number))).collect();
     format!("{title}\n{}\n", rows.join("\n"))
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use architecture::HostTensor;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use data::{Generator, Split};
-use model::host::HostTensor;
 use model::{Call, Decoder, tensors};
 use runs::{Config, RunDirectory, Tensors};
 

@@ -6,7 +6,6 @@ use std::path::Path;
 use burn::tensor::Device;
 use burn::train::Interrupter;
 use data::{Split, TrainingOrder};
-use model::cost;
 use runs::ledger::thousands;
 use runs::{Config, Lock, Manifest, RunDirectory, RunError, State, Status, Summary};
 
@@ -177,7 +176,7 @@ pub(super) fn headline(config: &Config, directory: &RunDirectory, threads: usize
         "{}: {}, {heads}, {} parameters, {} on {threads} thread{}\n{}",
         arm.title(),
         config.task.task.kind(),
-        thousands(cost::total(&arm.parameters())),
+        thousands(arm.parameters().total()),
         config.backend,
         if threads == 1 { "" } else { "s" },
         directory.path().display(),

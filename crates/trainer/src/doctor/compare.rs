@@ -1,6 +1,6 @@
 //! Comparing a tensor of the subject with what it should be.
 
-use model::host::HostTensor;
+use architecture::HostTensor;
 
 /// The entry that is farthest from what it should be.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! How much is computed, so that a large model is examined in about a minute too.
 
-use model::{Dims, SourceDims, cost};
+use architecture::{Dims, SourceDims, cost};
 use runs::Config;
 
 /// The sizes that bound the work. Everything is counted, nothing is timed: the same config gives the same checks.
@@ -37,7 +37,7 @@ impl Effort {
     /// The effort for `config`, whose model has `tensors` parameter tensors.
     pub fn new(config: &Config, tensors: usize) -> Self {
         let (model, dims) = (&config.model, config.dims());
-        let parameters = cost::total(&cost::parameters(model, dims));
+        let parameters = cost::parameters(model, dims).total();
         let most = if parameters > SHORT.0 { SHORT.1 } else { LENGTH };
         let mut bounds = vec![];
         let mut bounded = |what: &str, full: usize, most: usize| {
@@ -55,7 +55,7 @@ impl Effort {
         let samples = (256 / (length + source_length).max(1)).clamp(2, 8);
         let short =
             Dims { length, source: dims.source.map(|source| SourceDims { length: source_length, ..source }), ..dims };
-        let forward = cost::total(&cost::forward_flops(model, short, samples as u64, (samples * length) as u64));
+        let forward = cost::forward_flops(model, short, samples as u64, (samples * length) as u64).total();
         let differences = (GRADIENT_FLOPS / (2 * forward).max(1)).clamp(6, 64) as usize;
         let tensors = bounded("parameters whose gradients are compared with differences", tensors, differences);
         // Beside forward and backward, an update passes over every parameter some 30 times.

@@ -3,10 +3,9 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
+use architecture::{Architecture, HostTensor, ModelConfig};
 use burn::tensor::Device;
-use model::host::HostTensor;
 use model::tensors;
-use model::{Architecture, ModelConfig};
 
 use super::effort::Effort;
 use super::subject::{Inputs, Pass, Subject, SubjectError, set_dropout};

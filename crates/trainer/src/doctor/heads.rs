@@ -2,8 +2,7 @@
 //!
 //! B batch, L length, H query heads, G key/value heads, K d_head. Query head h reads key/value head h / (H/G), rounded down.
 
-use model::host::HostTensor;
-use model::{Merge, Positions};
+use architecture::{HostTensor, Merge, Positions};
 
 use super::compare::{row, unravel};
 use super::examination::{Examination, Reads};

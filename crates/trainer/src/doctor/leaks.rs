@@ -1,7 +1,7 @@
 //! What may not reach an output: later tokens, other samples, padding.
 
+use architecture::HostTensor;
 use model::Dropout;
-use model::host::HostTensor;
 
 use super::compare::{largest, largest_difference};
 use super::examination::Examination;

@@ -1,8 +1,8 @@
 //! Loss, gradients, accumulation, and whether anything is learnt.
 
+use architecture::{ModelConfig, Positions};
 use data::IGNORE;
 use model::tensors::{self, Place};
-use model::{ModelConfig, Positions};
 
 use super::compare::{largest, largest_difference};
 use super::examination::Examination;

@@ -1,6 +1,6 @@
 //! What the checks of values share: each node is recomputed on the host in f64 from the node before.
 
-use model::host::HostTensor;
+use architecture::HostTensor;
 
 use super::compare::{unravel, worst};
 use super::examination::{AttentionPlace, Examination, Probe, Reads};

@@ -1,8 +1,9 @@
 //! The parts of a program that a model is trained by, and this program's.
 
+use architecture::ModelConfig;
 use burn::tensor::{Device, Int, Tensor};
 use data::{Generator, Split};
-use model::{Call, CallError, Decoder, ModelConfig, Output, Source};
+use model::{Call, CallError, Decoder, Output, Source};
 use runs::Config;
 
 use crate::batch::Tally;

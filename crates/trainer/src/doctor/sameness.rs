@@ -1,7 +1,7 @@
 //! What must make no difference: dropout in evaluation, the numbering of the heads, the backend.
 
+use architecture::HostTensor;
 use model::Dropout;
-use model::host::HostTensor;
 use model::tensors;
 
 use super::compare::{largest, largest_difference, worst};

@@ -1,6 +1,6 @@
 //! The shape at every node of one forward pass.
 
-use model::{Merge, ModelConfig};
+use architecture::{Merge, ModelConfig};
 use serde::Serialize;
 
 use super::examination::{AttentionPlace, Examination, Reads};

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::host::HostTensor;
-use model::{Norm, Positions};
+use architecture::{HostTensor, Norm, Positions};
 
 use super::compare::{row, worst};
 use super::examination::{Examination, Reads};

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use architecture::{HostTensor, ModelConfig, ModelError};
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use model::host::HostTensor;
 use model::loss::cross_entropy;
 use model::tensors::{self, LoadError};
 use model::trace::Node;
-use model::{Call, CallError, Decoder, Dropout, ModelConfig, ModelError, Source, Trace};
+use model::{Call, CallError, Decoder, Dropout, Source, Trace};
 use runs::Config;
 use thiserror::Error;
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use architecture::{HostTensor, Positions};
 use data::steps_per_pass;
-use model::Positions;
-use model::host::HostTensor;
 use runs::Config;
 
 use super::report::{Finding, Outcome};

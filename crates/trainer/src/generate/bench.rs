@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use architecture::{Dims, ModelConfig, ModelError};
 use burn::tensor::{Device, Int, Tensor};
-use model::{Call, CallError, Decoder, Dims, ModelConfig, ModelError, Source, tensors};
+use model::{Call, CallError, Decoder, Source, tensors};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -121,7 +122,7 @@ fn fastest(seconds: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::cost;
+    use architecture::cost;
 
     #[test]
     fn groupings_are_divisors_from_all_heads_to_one() {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use architecture::{Dims, HostTensor, ModelConfig};
 use burn::tensor::Device;
 use data::{Batch, IGNORE};
-use model::tensors::{self, HostTensor};
-use model::{Decoder, Dims, ModelConfig};
+use model::Decoder;
+use model::tensors;
 use runs::TrainConfig;
 use serde::Deserialize;
 use trainer::optimiser::AdamW;

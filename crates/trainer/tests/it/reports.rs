@@ -1,10 +1,11 @@
 //! Small inputs that other projects got wrong, each named after its report. Those about files, order and schedule are
 //! tested where they belong (accelerate#2016, Lightning#13163 and transformers#27820 in `interrupt`).
 
+use architecture::{Dims, ModelConfig};
 use burn::module::Module;
 use burn::tensor::Device;
 use data::{Batch, Generator, IGNORE, Split};
-use model::{Call, Decoder, Dims, ModelConfig, tensors};
+use model::{Call, Decoder, tensors};
 use runs::TrainConfig;
 use trainer::batch::{DeviceBatch, Tally};
 use trainer::evaluate::FixedSet;

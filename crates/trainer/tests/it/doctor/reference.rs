@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use architecture::ModelConfig;
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::activation::softmax;
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use model::dropout::Place;
-use model::{Call, CallError, Decoder, Dropout, ModelConfig, Output, Source};
+use model::{Call, CallError, Decoder, Dropout, Output, Source};
 use runs::Config;
 use trainer::batch::{DeviceBatch, Tally, losses};
 use trainer::doctor::{Headcount, Program};

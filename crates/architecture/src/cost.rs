@@ -4,11 +4,10 @@
 //! computed; a backward pass counts as two forward passes (Kaplan 2020, section 2.1).
 
 use crate::config::{Dims, Merge, ModelConfig, Norm, Positions};
+use crate::parts::Parts;
 
-/// A number for each part of a model, in the order in which a sample meets them; what an encoder adds comes first.
-pub type Parts = Vec<(&'static str, u64)>;
-
-/// Trainable parameters by part. What an encoder adds is there only where the task has a source.
+/// Trainable parameters by part, in the order in which a sample meets them; what an encoder adds comes first, and is there
+/// only where the task has a source.
 pub fn parameters(config: &ModelConfig, dims: Dims) -> Parts {
     let (d, layers) = (config.d_model as u64, config.layers as u64);
     let (query, kv, merged) = widths(config);
@@ -42,7 +41,7 @@ pub fn parameters(config: &ModelConfig, dims: Dims) -> Parts {
         ("norms", norms),
         ("logits", logits),
     ]);
-    parts
+    Parts::from_iter(parts)
 }
 
 /// FLOPs of one forward pass over `batch` inputs of full length, with logits at `scored` positions, by part.
@@ -74,12 +73,12 @@ pub fn forward_flops(config: &ModelConfig, dims: Dims, batch: u64, scored: u64) 
         ("mlp", mlp(tokens)),
         ("logits", 2 * scored * d * dims.outputs as u64),
     ]);
-    parts
+    Parts::from_iter(parts)
 }
 
 /// FLOPs of one training step: forward and backward.
 pub fn step_flops(config: &ModelConfig, dims: Dims, batch: u64, scored: u64) -> Parts {
-    forward_flops(config, dims, batch, scored).into_iter().map(|(part, flops)| (part, 3 * flops)).collect()
+    forward_flops(config, dims, batch, scored).iter().map(|(part, flops)| (part, 3 * flops)).collect()
 }
 
 /// Bytes of the keys and values that generation caches, in f32: 2 · layers · G · K for each of `batch · positions`. With an
@@ -87,11 +86,6 @@ pub fn step_flops(config: &ModelConfig, dims: Dims, batch: u64, scored: u64) -> 
 pub fn cache_bytes(config: &ModelConfig, batch: u64, positions: u64) -> u64 {
     let (_, kv, _) = widths(config);
     2 * config.layers as u64 * kv * batch * positions * size_of::<f32>() as u64
-}
-
-/// The sum over all parts.
-pub fn total(parts: &Parts) -> u64 {
-    parts.iter().map(|(_, number)| number).sum()
 }
 
 /// Columns of the query projection, of each of key and value, and rows of the output projection.

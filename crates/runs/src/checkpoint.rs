@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::RunError,
     files,
+    layout::TEMPORARY,
+    limits, sealed,
     summary::{Best, Score},
     tensors::{self, Tensors},
 };
@@ -24,8 +26,6 @@ const MODEL: &str = "model.safetensors";
 const OPTIMISER: &str = "optimiser.safetensors";
 const INDEX: &str = "checkpoint.json";
 const FILES: [&str; 3] = [INDEX, MODEL, OPTIMISER];
-/// Largest `checkpoint.json`, in bytes.
-const MOST_INDEX: u64 = 1 << 20;
 
 /// Everything a run needs to go on: the rest follows from the config and the step.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -167,7 +167,7 @@ impl Checkpoints {
         if !go_on(&path) {
             return Ok(());
         }
-        files::write_sealed(&path, &Index { step, validation, best, metrics, origin, files: stamps })?;
+        sealed::write(&path, &Index { step, validation, best, metrics, origin, files: stamps })?;
         if !go_on(&place) {
             return Ok(());
         }
@@ -186,7 +186,7 @@ impl Checkpoints {
     /// Where it is absent, incomplete or damaged.
     pub fn load(&self, step: u64) -> Result<Checkpoint, RunError> {
         let folder = self.path(step);
-        let index: Index = files::read_sealed(&folder.join(INDEX), MOST_INDEX)?;
+        let index: Index = sealed::read(&folder.join(INDEX), limits::CHECKPOINT_INDEX)?;
         let Index { step: found, validation, best, metrics, origin, files: stamps } = index;
         if found != step {
             return Err(RunError::OtherStep { path: folder, expected: step, found });
@@ -266,7 +266,7 @@ impl Checkpoints {
 
     /// A checkpoint loses its name before its files, so that half of one is never found under that name.
     fn remove(&self, step: u64) -> Result<(), RunError> {
-        let (place, removed) = (self.path(step), self.folder.join(format!(".step-{step}.old{}", files::TEMPORARY)));
+        let (place, removed) = (self.path(step), self.folder.join(format!(".step-{step}.old{}", TEMPORARY)));
         if fs::symlink_metadata(&place).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Ok(());
         }
@@ -282,7 +282,7 @@ impl Checkpoints {
     }
 
     fn temporary(&self, step: u64) -> PathBuf {
-        self.folder.join(format!(".step-{step}.new{}", files::TEMPORARY))
+        self.folder.join(format!(".step-{step}.new{}", TEMPORARY))
     }
 
     /// Names of the real folders in the folder.
@@ -311,7 +311,7 @@ fn step_of(name: &str) -> Option<u64> {
 
 /// The step of a folder that was being written or removed.
 fn temporary_step_of(name: &str) -> Option<u64> {
-    let name = name.strip_prefix('.')?.strip_suffix(files::TEMPORARY)?;
+    let name = name.strip_prefix('.')?.strip_suffix(TEMPORARY)?;
     step_of(name.strip_suffix(".new").or_else(|| name.strip_suffix(".old"))?)
 }
 
@@ -321,7 +321,7 @@ fn remove_folder(folder: &Path) -> Result<(), RunError> {
     if files::is_link(folder) {
         return files::remove(folder);
     }
-    for name in FILES.map(String::from).into_iter().chain([format!("{INDEX}{}", files::TEMPORARY)]) {
+    for name in FILES.map(String::from).into_iter().chain([format!("{INDEX}{}", TEMPORARY)]) {
         files::remove(&folder.join(name))?;
     }
     match fs::remove_dir(folder).map_err(RunError::io("remove", folder)) {

@@ -13,27 +13,14 @@ use crate::{
     checkpoint::Checkpoints,
     config::Config,
     error::RunError,
-    files, lines,
+    files,
+    layout::{CHECKPOINTS, CONFIG, HEADS, LOCK, MANIFEST, METRICS, OWN, SNAPSHOTS, SUMMARY, TEMPORARY, TIMING},
+    limits, lines,
     manifest::Manifest,
     metrics::{Metric, MetricsLog, TimingLog},
     snapshots::Snapshots,
     summary::Summary,
 };
-
-const CONFIG: &str = "config.toml";
-const MANIFEST: &str = "manifest.json";
-const METRICS: &str = "metrics.jsonl";
-const TIMING: &str = "timing.jsonl";
-const CHECKPOINTS: &str = "checkpoints";
-const SNAPSHOTS: &str = "snapshots";
-const SUMMARY: &str = "summary.json";
-const HEADS: &str = "heads.json";
-const LOCK: &str = ".lock";
-/// What a run writes.
-const OWN: [&str; 9] = [CONFIG, MANIFEST, METRICS, TIMING, CHECKPOINTS, SNAPSHOTS, SUMMARY, HEADS, LOCK];
-
-/// Largest `config.toml`, in bytes.
-const MOST_CONFIG: u64 = 1 << 20;
 
 /// Where a run's files are. Nothing is created before [`RunDirectory::create`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,7 +159,7 @@ impl RunDirectory {
         fs::create_dir_all(&self.path).map_err(RunError::io("create", &self.path))?;
         let lock = self.lock()?;
         let path = self.config_path();
-        match files::read_at_most(&path, MOST_CONFIG) {
+        match files::read_at_most(&path, limits::CONFIG) {
             Ok(present) if present == text.as_bytes() => {}
             // Only written otherwise, as with a comment.
             Ok(_) if Config::load(&path, &[]).is_ok_and(|present| present == *config) => {}
@@ -319,7 +306,7 @@ impl RunDirectory {
 
 /// Names of files that may be left where writing was interrupted.
 fn temporaries() -> impl Iterator<Item = String> {
-    [CONFIG, MANIFEST, SUMMARY, HEADS].into_iter().map(|name| format!("{name}{}", files::TEMPORARY))
+    [CONFIG, MANIFEST, SUMMARY, HEADS].into_iter().map(|name| format!("{name}{TEMPORARY}"))
 }
 
 #[cfg(test)]

@@ -31,6 +31,12 @@ pub enum RunError {
     /// A link where a run writes.
     #[error("{} is a link: nothing is written through it; put a real file or folder there, or remove it", path.display())]
     Link { path: PathBuf },
+    /// A folder, a pipe or a device where a file is to be written.
+    #[error("{} is not a regular file: nothing is written there", path.display())]
+    Special { path: PathBuf },
+    /// An output where a run has its own files.
+    #[error("{} is a place of the run {}: nothing else is written there", path.display(), run.display())]
+    OfARun { path: PathBuf, run: PathBuf },
     /// A folder, a pipe or a device.
     #[error("{} is not a regular file: it is not read", path.display())]
     NoFile { path: PathBuf },
@@ -38,7 +44,7 @@ pub enum RunError {
     #[error("{}:{line}: longer than {most} bytes: the file is damaged", path.display())]
     LineTooLong { path: PathBuf, line: usize, most: usize },
     /// A file that changed after it was written.
-    #[error("{}: its content doesn't match the BLAKE3 hash in its last line: it was edited or damaged", path.display())]
+    #[error("{}: it doesn't end with the BLAKE3 hash of its text: it was edited or damaged", path.display())]
     Seal { path: PathBuf },
     /// A log that is not the one that the run ended with.
     #[error("{} is not what the run wrote: it was edited or damaged since it ended", path.display())]

@@ -217,8 +217,6 @@ pub struct PlannedRun {
 pub const FILE: &str = "experiment.toml";
 /// The folder of the runs that choose learning rates, within the experiment's.
 const TUNING: &str = "tuning";
-/// Largest experiment file, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
 
 impl Experiment {
     /// Reads a file; the configs that it names are found relative to it.
@@ -362,9 +360,9 @@ fn read(path: &Path) -> Result<String, ConfigError> {
     let mut bytes = Vec::new();
     // Whatever the size that the file claims to have, at most this much is read.
     let file = File::open(path).map_err(unreadable)?;
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(refuse(Problem::TooLarge { most: MOST_BYTES }));
+    file.take(crate::limits::CONFIG + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > crate::limits::CONFIG {
+        return Err(refuse(Problem::TooLarge { most: crate::limits::CONFIG }));
     }
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();

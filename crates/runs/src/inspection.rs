@@ -11,14 +11,11 @@ use crate::{
     config::Config,
     directory::{RunDirectory, State},
     error::RunError,
-    files, lines,
+    files, layout, limits, lines,
     manifest::Manifest,
     metrics::{self, Metric},
     summary::{Status, Summary},
 };
-
-/// Folders within folders that are looked into: an experiment's tuning runs are three deep.
-const DEEPEST: usize = 6;
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -82,12 +79,9 @@ pub fn find(folder: &Path) -> Result<Vec<RunDirectory>, RunError> {
 }
 
 fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    let run = RunDirectory::at(folder);
-    let has = |path: PathBuf| fs::symlink_metadata(path).is_ok();
-    let is_run = has(run.manifest_path()) || has(run.metrics_path()) || has(run.summary_path());
-    if is_run || has(run.config_path()) && has(folder.join(".lock")) {
+    if layout::is_run(folder) {
         found.push(folder.into());
-    } else if depth < DEEPEST {
+    } else if depth < limits::DEPTH {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 collect(&entry.path(), depth + 1, found);
@@ -154,7 +148,7 @@ fn verify_config(run: &RunDirectory, problems: &mut Vec<String>) {
     let name = run.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let hash = name.rsplit_once("-").map_or("", |(_, hash)| hash);
     let is_hash = hash.len() == 8 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if let Ok(text) = files::read_at_most(&path, 1 << 20)
+    if let Ok(text) = files::read_at_most(&path, limits::CONFIG)
         && is_hash
         && name.contains("-seed")
         && !blake3::hash(&text).to_hex().starts_with(hash)
@@ -205,7 +199,7 @@ fn verify_files(run: &RunDirectory, problems: &mut Vec<String>) {
 fn bytes_in(folder: &Path, depth: usize) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = entries.map(|entry| match entry.file_type() {
-        Ok(kind) if kind.is_dir() && depth < DEEPEST => bytes_in(&entry.path(), depth + 1),
+        Ok(kind) if kind.is_dir() && depth < limits::DEPTH => bytes_in(&entry.path(), depth + 1),
         Ok(kind) if kind.is_file() => entry.metadata().map_or(0, |metadata| metadata.len()),
         _ => 0,
     });

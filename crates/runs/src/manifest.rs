@@ -4,10 +4,7 @@ use std::{collections::BTreeMap, fmt, path::Path};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
 
-use crate::{error::RunError, files};
-
-/// Largest manifest, in bytes: it has a line a tensor.
-const MOST_BYTES: u64 = 16 << 20;
+use crate::{error::RunError, limits, sealed};
 
 /// The program that ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +59,7 @@ impl Manifest {
     /// # Errors
     /// Where the disk is full or gone.
     pub fn write(&self, path: &Path) -> Result<(), RunError> {
-        files::write_sealed(path, self)
+        sealed::write(path, self)
     }
 
     /// Reads the file.
@@ -70,7 +67,7 @@ impl Manifest {
     /// # Errors
     /// Where there is none, or it is damaged, naming file and line.
     pub fn read(path: &Path) -> Result<Self, RunError> {
-        files::read_sealed(path, MOST_BYTES)
+        sealed::read(path, limits::MANIFEST)
     }
 }
 
@@ -268,7 +265,9 @@ mod tests {
             ("\"total\": 107", "\"rest\": 107", "missing field `total`"),
             ("\"threads\": 2", "\"threads\": \"2\"", "invalid type"),
         ] {
-            std::fs::write(&path, text.replace(from, to)).unwrap();
+            // Sealed as it is: what is read is not only undamaged.
+            let value: serde_json::Value = serde_json::from_str(&text.replace(from, to)).unwrap();
+            sealed::write(&path, &value).unwrap();
             let error = Manifest::read(&path).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains("manifest.json:"), "{error}");
         }

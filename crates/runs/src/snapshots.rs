@@ -9,6 +9,7 @@ use std::{fs, io::ErrorKind, path::PathBuf};
 use crate::{
     error::RunError,
     files,
+    layout::TEMPORARY,
     manifest::weights_fingerprint,
     tensors::{self, Tensors},
 };
@@ -71,7 +72,7 @@ impl Snapshots {
     /// Removes all snapshots and what interrupted writing left, and the folder if nothing else is in it.
     pub(crate) fn clear(&self) -> Result<(), RunError> {
         for name in self.names()? {
-            if step_of(name.strip_suffix(files::TEMPORARY).unwrap_or(&name)).is_some() {
+            if step_of(name.strip_suffix(TEMPORARY).unwrap_or(&name)).is_some() {
                 files::remove(&self.folder.join(name))?;
             }
         }

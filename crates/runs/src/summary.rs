@@ -5,10 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{error::RunError, files, numbers};
-
-/// Largest summary, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+use crate::{error::RunError, limits, numbers, sealed};
 
 /// What was measured on one set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,7 +83,7 @@ impl Summary {
     /// # Errors
     /// Where the disk is full or gone.
     pub fn write(&self, path: &Path) -> Result<(), RunError> {
-        files::write_sealed(path, self)
+        sealed::write(path, self)
     }
 
     /// Reads the file.
@@ -94,7 +91,7 @@ impl Summary {
     /// # Errors
     /// Where there is none, or it is damaged, naming file and line.
     pub fn read(path: &Path) -> Result<Self, RunError> {
-        files::read_sealed(path, MOST_BYTES)
+        sealed::read(path, limits::SUMMARY)
     }
 }
 
@@ -145,12 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_summary_names_file_and_line() {
+    fn a_summary_of_something_else_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("summary.json");
-        std::fs::write(&path, "{\n  \"status\": \"finished\",\n  \"steps\": oops\n}").unwrap();
+        sealed::write(&path, &serde_json::json!({ "status": "finished", "steps": "oops" })).unwrap();
         let error = Summary::read(&path).unwrap_err().to_string();
-        assert!(error.contains("summary.json:3:"), "{error}");
+        assert!(error.contains("summary.json:") && error.contains("invalid type"), "{error}");
     }
 
     #[test]

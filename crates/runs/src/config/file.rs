@@ -7,10 +7,10 @@ use std::{
 };
 
 use super::error::{ConfigError, Diagnostic, Excerpt, Problem, Shown};
-use crate::nearest::{list, nearest};
-
-/// Largest config file, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+use crate::{
+    limits,
+    nearest::{list, nearest},
+};
 
 /// Reads a whole config file.
 pub(crate) fn read(path: &Path) -> Result<String, ConfigError> {
@@ -30,9 +30,9 @@ pub(crate) fn read(path: &Path) -> Result<String, ConfigError> {
     let mut bytes = Vec::new();
     // Whatever the size that the file claims to have, at most this much is read.
     let file = File::open(path).map_err(unreadable)?;
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(refuse(Problem::TooLarge { most: MOST_BYTES }, None));
+    file.take(limits::CONFIG + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > limits::CONFIG {
+        return Err(refuse(Problem::TooLarge { most: limits::CONFIG }, None));
     }
     let not_text = |bytes: &[u8], offset: usize| {
         let line = bytes.iter().take(offset).filter(|byte| **byte == b'\n').count() + 1;

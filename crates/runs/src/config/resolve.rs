@@ -11,12 +11,10 @@ use super::{
     train::SampleSizes,
     tree::{Node, Place, Source, Table, Value, shorten},
 };
-use crate::nearest::{list, nearest};
-
-/// Largest integer that TOML can hold.
-const MOST_SEED: u64 = i64::MAX as u64;
-/// Longest name, in bytes: it becomes part of a folder's name.
-const LONGEST_NAME: usize = 100;
+use crate::{
+    limits,
+    nearest::{list, nearest},
+};
 
 /// The sections of a config.
 pub(crate) const SECTIONS: [&str; 3] = ["task", "model", "train"];
@@ -45,7 +43,7 @@ pub(crate) fn resolve(source: Source<'_>) -> Result<Config, ConfigError> {
 /// The file's stem as far as it can name a folder.
 fn default_name(origin: &str) -> String {
     let stem = std::path::Path::new(origin).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let name: String = stem.chars().map(|c| if is_name_character(c) { c } else { '-' }).take(LONGEST_NAME).collect();
+    let name: String = stem.chars().map(|c| if is_name_character(c) { c } else { '-' }).take(limits::NAME).collect();
     let name = name.trim_start_matches(['.', '-']);
     if name.is_empty() { "run".into() } else { name.into() }
 }
@@ -241,16 +239,17 @@ impl Resolver<'_> {
 
     fn check(&self, config: &Config) -> Result<(), ConfigError> {
         let name = &config.name;
-        if name.is_empty() || name.len() > LONGEST_NAME || name.starts_with('.') || !name.chars().all(is_name_character)
+        if name.is_empty() || name.len() > limits::NAME || name.starts_with('.') || !name.chars().all(is_name_character)
         {
             let message = format!(
-                "the name becomes part of a folder's name: 1 to {LONGEST_NAME} letters, digits, `_`, `-` and `.`, not \
-                 beginning with `.`"
+                "the name becomes part of a folder's name: 1 to {} letters, digits, `_`, `-` and `.`, not \
+                 beginning with `.`",
+                limits::NAME
             );
             return Err(self.impossible("", "name", message));
         }
-        if config.seed > MOST_SEED {
-            let message = format!("seed = {} is out of range: 0 to {MOST_SEED}", config.seed);
+        if config.seed > limits::SEED {
+            let message = format!("seed = {} is out of range: 0 to {}", config.seed, limits::SEED);
             return Err(self.impossible("", "seed", message));
         }
         let TaskSection { task, sets } = &config.task;

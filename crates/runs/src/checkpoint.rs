@@ -17,7 +17,9 @@ use crate::{
     error::RunError,
     files,
     layout::TEMPORARY,
-    limits, sealed,
+    limits,
+    origin::Origin,
+    sealed,
     summary::{Best, Score},
     tensors::{self, Tensors},
 };
@@ -37,23 +39,13 @@ pub struct Checkpoint {
     /// The best step so far, this one included.
     pub best: Option<Best>,
     /// BLAKE3 of `metrics.jsonl` as it was then, 64 hex digits: a run goes on only where nothing of it is lost.
-    pub metrics: Option<String>,
-    /// The run that it belongs to; checkpoints of early versions don't say.
-    pub origin: Option<Origin>,
+    pub metrics: String,
+    /// The run that it belongs to.
+    pub origin: Origin,
     /// Weights by parameter path.
     pub model: Tensors,
     /// The optimiser's state by parameter path and name.
     pub optimiser: Tensors,
-}
-
-/// What a run computes, so that no other run goes on from its checkpoints. BLAKE3, 64 hex digits each.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Origin {
-    /// [`crate::Config::fingerprint`].
-    pub config: String,
-    /// [`data::fingerprint()`].
-    pub data: String,
 }
 
 /// The content of `checkpoint.json`.
@@ -63,10 +55,8 @@ struct Index {
     step: u64,
     validation: Option<Score>,
     best: Option<Best>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    metrics: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    origin: Option<Origin>,
+    metrics: String,
+    origin: Origin,
     files: BTreeMap<String, Stamp>,
 }
 
@@ -180,7 +170,8 @@ impl Checkpoints {
         files::sync_folder(Some(&self.folder))
     }
 
-    /// Reads the checkpoint of a step and verifies every byte of it.
+    /// Reads the checkpoint of a step and verifies every byte of it. Whether it is of this run is for
+    /// [`crate::OpenRun::checkpoint`] to say.
     ///
     /// # Errors
     /// Where it is absent, incomplete or damaged.
@@ -224,6 +215,18 @@ impl Checkpoints {
             }
         }
         damaged.into_iter().next().map_or(Ok(None), |(_, error)| Err(error))
+    }
+
+    /// [`Checkpoints::latest`], where it must be that of the run `origin`.
+    ///
+    /// # Errors
+    /// As [`Checkpoints::latest`], and [`RunError::OtherRun`].
+    pub fn latest_of(&self, origin: &Origin) -> Result<Option<Latest>, RunError> {
+        let latest = self.latest()?;
+        if let Some(Latest { checkpoint, .. }) = &latest {
+            checkpoint.origin.check(origin, &self.path(checkpoint.step))?;
+        }
+        Ok(latest)
     }
 
     /// The checkpoint with the smallest validation loss, as far as one of it is kept; `None` where nothing was
@@ -325,7 +328,7 @@ fn remove_folder(folder: &Path) -> Result<(), RunError> {
         files::remove(&folder.join(name))?;
     }
     match fs::remove_dir(folder).map_err(RunError::io("remove", folder)) {
-        Err(error) if !files::is_absent(&error) => Err(error),
+        Err(error) if !error.is_absent() => Err(error),
         _ => Ok(()),
     }
 }

@@ -17,6 +17,8 @@ use data::{Sets, Task};
 use model::config::{Dims, ModelConfig, SourceDims};
 use serde::Serialize;
 
+pub(crate) use tree::leaves;
+
 pub use backend::Backend;
 pub use error::{ConfigError, Diagnostic, Excerpt, Problem, Shown};
 pub use train::{SampleSizes, Schedule, ScheduleBy, TrainConfig, TrainError};
@@ -90,20 +92,7 @@ impl Config {
 
     /// Eight hex digits of the BLAKE3 hash of [`Config::to_toml`]: part of the run directory's name.
     pub fn hash(&self) -> String {
-        let mut hash = self.fingerprint();
-        hash.truncate(8);
-        hash
-    }
-
-    /// BLAKE3 of [`Config::to_toml`], 64 hex digits.
-    pub fn fingerprint(&self) -> String {
-        blake3::hash(self.to_toml().as_bytes()).to_hex().to_string()
-    }
-
-    /// The keys in which this config, found somewhere, differs from the one that is asked for, with both values; empty
-    /// where they are equal.
-    pub fn differences(&self, asked: &Self) -> String {
-        crate::ledger::differences(self, asked)
+        blake3::hash(self.to_toml().as_bytes()).to_hex().chars().take(8).collect()
     }
 
     /// The sizes that the task gives to the model.

@@ -334,11 +334,6 @@ impl Arm {
     }
 }
 
-/// Keys and values of a resolved config in its order, in TOML, name and seed aside.
-pub(crate) fn config_leaves(config: &Config) -> Vec<(String, String)> {
-    write::leaves(&config.to_toml()).into_iter().map(|leaf| (leaf.key, leaf.value)).collect()
-}
-
 /// The number that a resolved config has at a key such as `model.heads`, defaults that follow from others included.
 pub fn number_at(config: &Config, key: &str) -> Option<f64> {
     arms::number_at(config, key)

@@ -161,11 +161,6 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64), RunError> {
     Ok((File::open(path).map_err(RunError::io("read", path))?, metadata.len()))
 }
 
-/// Whether an answer says that there is no such file.
-pub(crate) fn is_absent(error: &RunError) -> bool {
-    matches!(error, RunError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

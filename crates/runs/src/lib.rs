@@ -27,34 +27,43 @@
 
 pub mod checkpoint;
 pub mod config;
+pub mod differences;
 pub mod directory;
 mod error;
 pub mod experiment;
 pub mod files;
+mod finite;
 pub mod inspection;
 mod layout;
 pub mod ledger;
 mod limits;
-pub mod lines;
+pub mod log;
 pub mod manifest;
 pub mod metrics;
 mod nearest;
-mod numbers;
+mod open;
+mod origin;
 mod sealed;
+mod sizes;
 pub mod snapshots;
 pub mod summary;
 pub mod tensors;
 
-pub use checkpoint::{Checkpoint, Checkpoints, Latest, Origin};
+pub use checkpoint::{Checkpoint, Checkpoints, Latest};
 pub use config::{Backend, Config, ConfigError, Schedule, ScheduleBy, TaskSection, TrainConfig};
+pub use differences::Difference;
 pub use directory::{Lock, RunDirectory, State};
 pub use error::RunError;
 pub use experiment::{Arm, Experiment, MetricName, PlannedRun, Regime};
 pub use inspection::{Condition, Inspection};
 pub use ledger::{Ledger, LedgerRun, Mismatch};
-pub use lines::Log;
-pub use manifest::{Fingerprints, Manifest, Parts, Program, WeightsFingerprint, weights_fingerprint};
-pub use metrics::{Metric, MetricsLog, Timing, TimingLog, read_metrics, read_timings};
-pub use snapshots::Snapshots;
+pub use log::Log;
+pub use manifest::{
+    Fingerprints, Manifest, Parts, Program, TensorFingerprint, WeightsFingerprint, weights_fingerprint,
+};
+pub use metrics::{MetricLine, MetricsLog, TimingLine, TimingLog, read_metrics, read_timings, read_timings_of};
+pub use open::OpenRun;
+pub use origin::Origin;
+pub use snapshots::{Snapshot, Snapshots};
 pub use summary::{Best, Score, Status, Summary};
-pub use tensors::{Tensor, Tensors};
+pub use tensors::{HostTensor, Tensors};

@@ -3,8 +3,8 @@
 
 /// A config or an experiment file.
 pub(crate) const CONFIG: u64 = 1 << 20;
-/// `manifest.json`: it has a line a tensor.
-pub(crate) const MANIFEST: u64 = 16 << 20;
+/// `manifest.json`: two hundred for each tensor.
+pub(crate) const MANIFEST: u64 = 32 << 20;
 /// `summary.json`.
 pub(crate) const SUMMARY: u64 = 1 << 20;
 /// `checkpoint.json`.

@@ -7,12 +7,12 @@ use std::{
 
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
-pub use model::host::HostTensor as Tensor;
+pub use model::host::HostTensor;
 
 use crate::{error::RunError, files, limits};
 
 /// Tensors by parameter path, sorted.
-pub type Tensors = BTreeMap<String, Tensor>;
+pub type Tensors = BTreeMap<String, HostTensor>;
 
 /// A safetensors file's bytes; the same for the same tensors.
 ///
@@ -65,7 +65,7 @@ pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Tensors, RunError> {
         }
         let (chunks, _) = view.data().as_chunks::<4>();
         let values = chunks.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect();
-        tensors.insert(name.into(), Tensor { shape: view.shape().to_vec(), values });
+        tensors.insert(name.into(), HostTensor { shape: view.shape().to_vec(), values });
     }
     Ok(tensors)
 }
@@ -87,7 +87,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn some() -> Tensors {
-        let tensor = |shape: &[usize]| Tensor {
+        let tensor = |shape: &[usize]| HostTensor {
             shape: shape.to_vec(),
             values: (0..shape.iter().product()).map(|i| (i as f32).sin()).collect(),
         };
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn tensors_go_both_ways_bit_for_bit() {
         let mut tensors = some();
-        let odd = Tensor { shape: vec![3], values: vec![f32::NEG_INFINITY, -0.0, f32::from_bits(1)] };
+        let odd = HostTensor { shape: vec![3], values: vec![f32::NEG_INFINITY, -0.0, f32::from_bits(1)] };
         tensors.insert("odd".into(), odd);
         let bytes = to_bytes(&tensors, Path::new("t")).unwrap();
         assert_eq!(from_bytes(&bytes, Path::new("t")).unwrap(), tensors);
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_shape_that_does_not_fit_is_refused() {
-        let tensors = Tensors::from([("x".to_string(), Tensor { shape: vec![2], values: vec![1.0] })]);
+        let tensors = Tensors::from([("x".to_string(), HostTensor { shape: vec![2], values: vec![1.0] })]);
         let error = to_bytes(&tensors, Path::new("model.safetensors")).unwrap_err().to_string();
         assert!(error.contains("model.safetensors") && error.contains("`x`"), "{error}");
     }

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use headcount_runs::{Checkpoint, Checkpoints, Config, Experiment, Metric, MetricsLog, Tensor, Tensors, read_metrics};
+use headcount_runs::{
+    Checkpoint, Checkpoints, Config, Experiment, HostTensor, MetricLine, MetricsLog, Tensors, read_metrics,
+};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -225,7 +227,7 @@ fn experiments() {
 }
 
 fn tensors(count: usize) -> Tensors {
-    let tensor = |index: usize| Tensor { shape: vec![index + 1, 3], values: vec![index as f32; 3 * (index + 1)] };
+    let tensor = |index: usize| HostTensor { shape: vec![index + 1, 3], values: vec![index as f32; 3 * (index + 1)] };
     (0..count).map(|index| (format!("blocks.{index}.weight"), tensor(index))).collect()
 }
 
@@ -254,7 +256,10 @@ fn checkpoints() {
     fuzz("model.safetensors", vec![model], |file| {
         let (model, optimiser) = (stamp(file), stamp(&optimiser));
         let files = format!("{{\"model.safetensors\":{model},\"optimiser.safetensors\":{optimiser}}}");
-        let index = format!("{{\"step\":7,\"validation\":null,\"best\":null,\"files\":{files}}}");
+        let origin = "{\"config\":\"\",\"data\":\"\",\"weights\":\"\"}";
+        let index = format!(
+            "{{\"step\":7,\"validation\":null,\"best\":null,\"metrics\":\"\",\"origin\":{origin},\"files\":{files}}}"
+        );
         fs::write(at("checkpoint.json"), sealed(&index)).unwrap();
         fs::write(at("model.safetensors"), file).unwrap();
         checkpoints.load(7).is_ok()
@@ -266,7 +271,7 @@ fn metrics() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("metrics.jsonl");
     let line =
-        |step, split| Metric { step, split, loss: 0.5, accuracy: 0.25, lr: Some(3e-3), grad_norm: None, tokens: 9 };
+        |step, split| MetricLine { step, split, loss: 0.5, accuracy: 0.25, lr: Some(3e-3), grad_norm: None, tokens: 9 };
     let mut log = MetricsLog::open(&path).unwrap();
     for step in 1..=20 {
         log.append(&line(step, data::Split::Train)).unwrap();

@@ -9,15 +9,13 @@ use super::{
     error::{ConfigError, Diagnostic, Problem},
     read::{self, ReadError, Reason},
     train::SampleSizes,
-    tree::{Node, Place, Source, Table, Value, shorten},
+    tree::{Node, Place, SECTIONS, Source, Table, Value, shorten},
 };
 use crate::{
     limits,
     nearest::{list, nearest},
 };
 
-/// The sections of a config.
-pub(crate) const SECTIONS: [&str; 3] = ["task", "model", "train"];
 /// Keys at the top of an experiment file, as far as they tell it from a config.
 const EXPERIMENT_KEYS: [&str; 10] =
     ["base", "baseline", "regime", "seeds", "repetitions", "about", "metric", "tuning", "arms", "grid"];

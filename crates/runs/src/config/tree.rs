@@ -12,6 +12,9 @@ use super::{
     file,
 };
 
+/// The sections of a config.
+pub(crate) const SECTIONS: [&str; 3] = ["task", "model", "train"];
+
 /// The text of a config and the overrides that go over it.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
@@ -105,6 +108,32 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     if short.len() < text.len() { format!("{short}...") } else { short }
 }
 
+/// Full keys and values of a file of sections, in its order, the values as they are written; none where it is no TOML.
+pub(crate) fn leaves(text: &str) -> Vec<(String, String)> {
+    fn collect(text: &str, path: &str, table: &Table, leaves: &mut Vec<(String, String)>) {
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(_, node)| match &node.place {
+            Place::File { key, .. } => key.start,
+            Place::Override(_) => usize::MAX,
+        });
+        for (key, Node { place, value }) in entries {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            match (value, place) {
+                (Value::Table(table), _) => collect(text, &path, table, leaves),
+                (_, Place::File { value, .. }) => {
+                    leaves.push((path, text.get(value.clone()).unwrap_or_default().to_string()));
+                }
+                (_, Place::Override(_)) => {}
+            }
+        }
+    }
+    let mut found = vec![];
+    if let Ok(parsed) = DeTable::parse(text) {
+        collect(text, "", &table(parsed.get_ref()), &mut found);
+    }
+    found
+}
+
 impl Source<'_> {
     /// The file's tree with every override applied.
     pub fn tree(&self) -> Result<Table, ConfigError> {
@@ -142,7 +171,7 @@ impl Source<'_> {
                 let before = self.text.get(..span.start).unwrap_or_default();
                 let header = |line: &str| Some(line.trim().strip_prefix('[')?.strip_suffix(']')?.to_string());
                 let section = before.lines().rev().find_map(header).filter(|_| !before.ends_with('['));
-                let section = section.filter(|section| super::resolve::SECTIONS.contains(&section.as_str()));
+                let section = section.filter(|section| SECTIONS.contains(&section.as_str()));
                 let key = section.map_or(key.to_string(), |section| format!("{section}.{key}"));
                 Problem::Duplicate { key: shorten(&key, 60) }
             }

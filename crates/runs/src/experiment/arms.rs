@@ -13,11 +13,9 @@ use super::{
 };
 use crate::{
     config::{Config, ConfigError, Diagnostic, Problem, Shown},
-    ledger,
+    differences, limits, sizes,
 };
 
-/// Most arms, grid included.
-const MOST_ARMS: usize = 64;
 /// Keys of an arm that aren't a config's.
 const OWN_KEYS: [&str; 3] = ["config", "label", "seed_offset"];
 
@@ -171,9 +169,10 @@ pub(super) fn read<'a>(root: &Section<'a>, base: &Base<'a>) -> Result<(Vec<Draft
             drafts.push(Draft { arm: Arm { name: name.into(), label, seed_offset, config }, span, overrides: leaves });
         }
     }
-    if drafts.len() < 2 || drafts.len() > MOST_ARMS {
+    if drafts.len() < 2 || drafts.len() > limits::ARMS {
         let message = format!(
-            "a comparison has 2 to {MOST_ARMS} arms, in `[arms.NAME]` or `[grid]`; here there are {}",
+            "a comparison has 2 to {} arms, in `[arms.NAME]` or `[grid]`; here there are {}",
+            limits::ARMS,
             drafts.len()
         );
         let problem = Problem::Impossible { key: "arms".into(), message };
@@ -234,9 +233,9 @@ fn axes(grid: &Section<'_>) -> Result<Vec<Axis>, ConfigError> {
 /// Every combination, the last key varying fastest.
 fn product(grid: &Section<'_>, axes: &[Axis]) -> Result<Vec<Vec<Leaf>>, ConfigError> {
     let arms = axes.iter().fold(1usize, |arms, (_, _, values)| arms.saturating_mul(values.len()));
-    if arms > MOST_ARMS {
+    if arms > limits::ARMS {
         let key = axes.last().map_or("", |axis| &axis.0);
-        return Err(grid.impossible(key, format!("the grid makes {arms} arms; at most {MOST_ARMS} are compared")));
+        return Err(grid.impossible(key, format!("the grid makes {arms} arms; at most {} are compared", limits::ARMS)));
     }
     let mut combinations: Vec<Vec<Leaf>> = vec![vec![]];
     for (key, span, values) in axes {
@@ -271,15 +270,15 @@ fn short_name(leaf: &Leaf) -> String {
 
 /// Labels for the arms without one: "8 heads" where that tells all of them apart.
 fn label(drafts: &mut [Draft]) {
-    let explained = ["model.heads", "model.d_ff", "model.d_head"];
+    let explained = ["name", "model.heads", "model.d_ff", "model.d_head"];
     let first = drafts[0].arm.config.clone();
     let mut heads: Vec<usize> = drafts.iter().map(|draft| draft.arm.config.model.heads).collect();
     heads.sort_unstable();
     heads.dedup();
     let by_heads = heads.len() == drafts.len()
         && drafts.iter().all(|draft| {
-            let differing = ledger::differing_keys(&first, &draft.arm.config);
-            differing.iter().all(|key| explained.contains(&key.as_str()))
+            let differing = differences::between(&first, &draft.arm.config);
+            differing.iter().all(|difference| explained.contains(&difference.key.as_str()))
         });
     for Draft { arm, .. } in drafts.iter_mut().filter(|draft| draft.arm.label.trim().is_empty()) {
         arm.label = match arm.config.model.heads {
@@ -302,7 +301,7 @@ pub(super) fn match_d_ff(
     }
     let baseline = drafts.iter().find(|draft| draft.arm.name == baseline).map(|draft| draft.arm.config.clone());
     let Some(baseline) = baseline else { return Ok(()) };
-    let target = ledger::parameters(&baseline);
+    let target = sizes::parameters(&baseline);
     for draft in drafts.iter_mut().filter(|draft| draft.arm.config.name != baseline.name) {
         if let Some(leaf) = draft.overrides.iter().find(|leaf| leaf.key == "model.d_ff") {
             let message = "with match_d_ff = true the arms' d_ff is computed".into();
@@ -311,7 +310,7 @@ pub(super) fn match_d_ff(
         let config = &mut draft.arm.config;
         let message = format!("no d_ff brings `{}` near the {target} parameters of `{}`", config.name, baseline.name);
         let refused = || root.text.impossible_at(draft.span.clone(), "match_d_ff", message.clone());
-        config.model.d_ff = Some(ledger::nearest_d_ff(config, target).ok_or_else(refused)?);
+        config.model.d_ff = Some(sizes::nearest_d_ff(config, target).ok_or_else(refused)?);
         // The checks of a config, memory and all.
         Config::parse(&config.to_toml(), "matched").map_err(|_| refused())?;
     }

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     config::{Config, ConfigError, Diagnostic, Problem},
+    limits,
     nearest::{list, nearest},
 };
 
@@ -33,15 +34,6 @@ const KEYS: [&str; 14] = [
     "arms",
     "grid",
 ];
-/// Most seeds, repetitions included: as many run directories an arm.
-const MOST_SEEDS: u64 = 10_000;
-/// Most learning rates of a grid.
-const MOST_RATES: usize = 64;
-/// Largest seed: the largest integer of TOML.
-const MOST_SEED: u64 = i64::MAX as u64;
-/// Longest name in bytes, as for a config's.
-const LONGEST_NAME: usize = 100;
-
 /// Reads and checks everything.
 pub(super) fn resolve(text: &str, path: &Path) -> Result<Experiment, ConfigError> {
     let origin = path.display().to_string();
@@ -95,13 +87,14 @@ fn name(root: &Section<'_>, path: &Path) -> Result<String, ConfigError> {
     let Some(name) = root.words("name")? else {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let name: String =
-            stem.chars().map(|c| if is_name_character(c) { c } else { '-' }).take(LONGEST_NAME).collect();
+            stem.chars().map(|c| if is_name_character(c) { c } else { '-' }).take(limits::NAME).collect();
         let name = name.trim_start_matches(['.', '-']);
         return Ok(if name.is_empty() { "experiment".into() } else { name.into() });
     };
-    if name.is_empty() || name.len() > LONGEST_NAME || name.starts_with('.') || !name.chars().all(is_name_character) {
+    if name.is_empty() || name.len() > limits::NAME || name.starts_with('.') || !name.chars().all(is_name_character) {
         let message = format!(
-            "the name becomes a folder's: 1 to {LONGEST_NAME} letters, digits, `_`, `-` and `.`, not beginning with `.`"
+            "the name becomes a folder's: 1 to {} letters, digits, `_`, `-` and `.`, not beginning with `.`",
+            limits::NAME
         );
         return Err(root.impossible("name", message));
     }
@@ -171,7 +164,7 @@ fn baseline(root: &Section<'_>, arms: &[arms::Draft]) -> Result<String, ConfigEr
 fn seed_list(section: &Section<'_>, expected: &str) -> Result<Option<Vec<u64>>, ConfigError> {
     let Some((_, value)) = section.get("seeds") else { return Ok(None) };
     let seeds = match value.get_ref() {
-        DeValue::Array(items) if items.len() as u64 <= MOST_SEEDS => {
+        DeValue::Array(items) if items.len() as u64 <= limits::SEEDS => {
             let mut seeds = vec![];
             for item in items.iter() {
                 seeds.push(whole(item.get_ref()).ok_or_else(|| section.wrong_type("seeds", item, expected))?);
@@ -180,13 +173,15 @@ fn seed_list(section: &Section<'_>, expected: &str) -> Result<Option<Vec<u64>>, 
         }
         DeValue::Array(items) => {
             return Err(
-                section.impossible("seeds", format!("{} seeds are too many: at most {MOST_SEEDS}", items.len()))
+                section.impossible("seeds", format!("{} seeds are too many: at most {}", items.len(), limits::SEEDS))
             );
         }
         other => match whole(other) {
-            Some(count) if count <= MOST_SEEDS => (0..count).collect(),
+            Some(count) if count <= limits::SEEDS => (0..count).collect(),
             Some(count) => {
-                return Err(section.impossible("seeds", format!("{count} seeds are too many: at most {MOST_SEEDS}")));
+                return Err(
+                    section.impossible("seeds", format!("{count} seeds are too many: at most {}", limits::SEEDS))
+                );
             }
             None => return Err(section.wrong_type("seeds", value, expected)),
         },
@@ -222,8 +217,8 @@ fn check_offsets(root: &Section<'_>, arms: &[Arm], seeds: &[u64], regime: Regime
     let mut owners: BTreeMap<u64, &Arm> = BTreeMap::new();
     for arm in arms {
         for seed in seeds {
-            let Some(own) = seed.checked_add(arm.seed_offset).filter(|own| *own <= MOST_SEED) else {
-                let message = format!("seed {seed} of `{}` is out of range: 0 to {MOST_SEED}", arm.name);
+            let Some(own) = seed.checked_add(arm.seed_offset).filter(|own| *own <= limits::SEED) else {
+                let message = format!("seed {seed} of `{}` is out of range: 0 to {}", arm.name, limits::SEED);
                 return Err(root.impossible(if arm.seed_offset > 0 { "arms" } else { "seeds" }, message));
             };
             let owner = owners.entry(own).or_insert(arm);
@@ -259,8 +254,10 @@ fn tuning(root: &Section<'_>, base: &Base<'_>, arms: &[Arm], seeds: &[u64]) -> R
     };
     let Some((_, value)) = section.get("lr") else { return Err(missing("lr")) };
     let DeValue::Array(items) = value.get_ref() else { return Err(section.wrong_type("lr", value, expected)) };
-    if items.is_empty() || items.len() > MOST_RATES {
-        return Err(section.impossible("lr", format!("{} learning rates: 1 to {MOST_RATES} can be tried", items.len())));
+    if items.is_empty() || items.len() > limits::RATES {
+        return Err(
+            section.impossible("lr", format!("{} learning rates: 1 to {} can be tried", items.len(), limits::RATES))
+        );
     }
     let mut lr: Vec<f64> = vec![];
     for item in items.iter() {

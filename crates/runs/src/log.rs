@@ -51,7 +51,7 @@ impl<T: Line> Log<T> {
         let io = || RunError::io("write", path);
         files::refuse_link(path)?;
         match files::open(path) {
-            Err(error) if !files::is_absent(&error) => return Err(error),
+            Err(error) if !error.is_absent() => return Err(error),
             _ => {}
         }
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);

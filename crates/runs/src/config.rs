@@ -4,12 +4,8 @@
 //! comes back as a [`ConfigError`] that shows the file, the line, the key's full path and the nearest valid name.
 
 mod backend;
-mod error;
-mod file;
-mod read;
 mod resolve;
 mod train;
-mod tree;
 
 use std::path::Path;
 
@@ -17,11 +13,11 @@ use data::{Sets, Task};
 use model::config::{Dims, ModelConfig, SourceDims};
 use serde::Serialize;
 
-pub(crate) use tree::leaves;
+use crate::document::{self, Document};
 
+pub use crate::document::{ConfigError, Diagnostic, Excerpt, Problem, Shown};
 pub use backend::Backend;
-pub use error::{ConfigError, Diagnostic, Excerpt, Problem, Shown};
-pub use train::{SampleSizes, Schedule, ScheduleBy, TrainConfig, TrainError};
+pub use train::{SampleSizes, Schedule, ScheduleBy, TrainConfig, TrainConfigError};
 
 /// Everything that decides what a run computes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -58,7 +54,7 @@ impl Config {
     /// # Errors
     /// Whatever is unknown, of the wrong type, missing or impossible; see [`Problem`].
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        let text = file::read(path)?;
+        let text = document::read_file(path)?;
         Self::parse_with(&text, &path.display().to_string(), overrides)
     }
 
@@ -81,7 +77,7 @@ impl Config {
             let help = vec!["a config needs at least the lines `[task]` and `kind = \"registers\"`".into()];
             return Err(Diagnostic { problem, origin: origin.into(), place, help }.into());
         }
-        resolve::resolve(tree::Source { origin, text, overrides })
+        resolve::resolve(Document { origin, text, overrides })
     }
 
     /// The resolved config: every default written, in the order of the documentation. Reading it gives an equal config.

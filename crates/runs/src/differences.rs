@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Config, leaves};
+use crate::{config::Config, document::leaves};
 
 /// What stands for a value where there is none.
 pub const NOT_SET: &str = "not set";

@@ -8,8 +8,8 @@ use std::{
 use thiserror::Error;
 
 use crate::{
-    config::ConfigError,
     differences::{self, Difference},
+    document::ConfigError,
 };
 
 /// Why a file of a run can't be read or written. Every variant names the file.

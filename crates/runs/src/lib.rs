@@ -20,8 +20,11 @@
 //! - where it can go on from: [`Checkpoints`], each complete or absent
 //! - what its weights were on the way: [`Snapshots`]
 //! - how it ended: [`Summary`]
+//! - reading it: [`RunDirectory::open`], the one place where its files are asked whether they belong together, by the
+//!   [`Origin`] that each of them names
+//! - writing anything else: [`files::write_output`]
 //! - how run directories stand, and whether they are intact: [`inspection`]
-//! - what is compared, and that its arms match: [`Experiment`], [`Ledger`]
+//! - what is compared, and that its arms match: [`Experiment`], [`Ledger`]; in what two configs differ: [`differences`]
 //!
 //! Nothing here trains, and nothing here panics on what a user or a disk can cause.
 
@@ -29,6 +32,7 @@ pub mod checkpoint;
 pub mod config;
 pub mod differences;
 pub mod directory;
+mod document;
 mod error;
 pub mod experiment;
 pub mod files;

@@ -104,7 +104,7 @@ impl Default for TrainConfig {
 
 /// Why a run can't be trained as its `[train]` section says.
 #[derive(Clone, Debug, PartialEq, Error)]
-pub enum TrainError {
+pub enum TrainConfigError {
     /// A count is out of range.
     #[error("{key} = {value} is out of range: {least} to {most}")]
     Count { key: &'static str, value: u64, least: u64, most: u64 },
@@ -134,7 +134,7 @@ pub enum TrainError {
     },
 }
 
-impl TrainError {
+impl TrainConfigError {
     /// The key of `[train]` at fault.
     pub fn key(&self) -> &'static str {
         match self {
@@ -195,7 +195,7 @@ impl TrainConfig {
     }
 
     /// Refuses what can't be trained, or what would take gigabytes for one tensor, naming the values at fault.
-    pub fn check(&self, sizes: SampleSizes, train_examples: Option<u64>) -> Result<(), TrainError> {
+    pub fn check(&self, sizes: SampleSizes, train_examples: Option<u64>) -> Result<(), TrainConfigError> {
         for (key, value, least, most) in [
             ("steps", self.steps, 0, limits::STEPS),
             ("batch_size", self.batch_size as u64, 1, limits::SAMPLES),
@@ -209,7 +209,7 @@ impl TrainConfig {
             ("snapshots", self.snapshots, 0, limits::SNAPSHOTS),
         ] {
             if value < least || value > most {
-                return Err(TrainError::Count { key, value, least, most });
+                return Err(TrainConfigError::Count { key, value, least, most });
             }
         }
         // NaN is in no range.
@@ -224,24 +224,24 @@ impl TrainConfig {
             ("clip_norm", self.clip_norm, 0.0, 1e9, "0 (off) to 1e9"),
         ] {
             if !(least..=most).contains(&value) {
-                return Err(TrainError::Real { key, value, range });
+                return Err(TrainConfigError::Real { key, value, range });
             }
         }
         if self.min_lr > self.lr {
-            return Err(TrainError::MinLr { lr: self.lr, min_lr: self.min_lr });
+            return Err(TrainConfigError::MinLr { lr: self.lr, min_lr: self.min_lr });
         }
         if self.schedule_by == ScheduleBy::Pass && train_examples.is_none() {
-            return Err(TrainError::PassWithoutSet);
+            return Err(TrainConfigError::PassWithoutSet);
         }
         let (batch_size, accumulate) = (self.batch_size, self.accumulate);
         let samples = batch_size as u128 * accumulate as u128;
         if samples > limits::STEP_SAMPLES {
-            return Err(TrainError::StepTooLarge { batch_size, accumulate, samples, most: limits::STEP_SAMPLES });
+            return Err(TrainConfigError::StepTooLarge { batch_size, accumulate, samples, most: limits::STEP_SAMPLES });
         }
         self.check_memory(sizes)
     }
 
-    fn check_memory(&self, sizes: SampleSizes) -> Result<(), TrainError> {
+    fn check_memory(&self, sizes: SampleSizes) -> Result<(), TrainConfigError> {
         let advice = "; use a smaller batch_size and a larger accumulate";
         for (key, value, advice) in [("batch_size", self.batch_size, advice), ("eval_batch", self.eval_batch, "")] {
             let positions = value as u128 * sizes.length as u128;
@@ -251,7 +251,7 @@ impl TrainConfig {
             ] {
                 let elements = positions.saturating_mul(of_a_position);
                 if elements > limits::ELEMENTS {
-                    return Err(TrainError::BatchTooLarge {
+                    return Err(TrainConfigError::BatchTooLarge {
                         key,
                         value,
                         what,

@@ -3,7 +3,7 @@
 use toml::Value;
 
 use super::{Arm, Experiment};
-use crate::config::leaves;
+use crate::document::leaves;
 
 /// Every key written; no other file named.
 pub(super) fn to_toml(experiment: &Experiment) -> String {

@@ -1,4 +1,4 @@
-//! A config file's text, or why there is none.
+//! The text of a config or an experiment file, or why there is none.
 
 use std::{
     fs::{self, File},
@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use super::error::{ConfigError, Diagnostic, Excerpt, Problem, Shown};
+use super::error::{ConfigError, Diagnostic, Problem, Shown};
 use crate::{
     limits,
     nearest::{list, nearest},
@@ -43,11 +43,6 @@ pub(crate) fn read(path: &Path) -> Result<String, ConfigError> {
         return Err(not_text(&bytes, offset));
     }
     String::from_utf8(bytes).map_err(|error| not_text(error.as_bytes(), error.utf8_error().valid_up_to()))
-}
-
-/// A diagnostic at a span of the text.
-pub(crate) fn at(origin: &str, text: &str, span: std::ops::Range<usize>, problem: Problem) -> Diagnostic {
-    Diagnostic { problem, origin: origin.into(), place: Shown::Excerpt(Excerpt::new(text, span)), help: vec![] }
 }
 
 /// The file in the same folder that was probably meant, or what there is.

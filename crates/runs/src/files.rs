@@ -23,7 +23,7 @@ pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
 ///
 /// # Errors
 /// Where the disk is full or gone: then the old content is still there.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(layout::TEMPORARY);
     let temporary = Path::new(&temporary);
@@ -139,7 +139,7 @@ pub(crate) fn sync_folder(folder: Option<&Path>) -> Result<(), RunError> {
 ///
 /// # Errors
 /// Where there is no such file, or it is too large, or a pipe or a device, which may never end.
-pub fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, RunError> {
+pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, RunError> {
     let (file, bytes) = open(path)?;
     if bytes > most {
         return Err(RunError::TooLarge { path: path.into(), bytes, most });

@@ -42,8 +42,8 @@ impl<T: Line> Log<T> {
         Self::open_until(path, u64::MAX)
     }
 
-    /// [`Log::open`], then [`Log::truncate_after`], with the file read only once: the way to resume. Whatever comes after
-    /// the lines of `step` is removed, also where it is damaged.
+    /// [`Log::open`] without the lines of later steps than `step`, so that a resumed run writes each of them once. Whatever
+    /// comes after the lines of `step` is removed, also where it is damaged.
     ///
     /// # Errors
     /// As [`Log::open`].
@@ -77,16 +77,6 @@ impl<T: Line> Log<T> {
         }
         file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(io())?;
         Ok(Self { path: path.into(), file: BufWriter::new(file), last, lines: PhantomData })
-    }
-
-    /// Removes every line of a later step than `step`, so that a resumed run writes each of them once.
-    ///
-    /// # Errors
-    /// As [`Log::open`].
-    pub fn truncate_after(&mut self, step: u64) -> Result<(), RunError> {
-        self.flush()?;
-        *self = Self::open_until(&self.path, step)?;
-        Ok(())
     }
 
     /// Adds a line.

@@ -299,7 +299,7 @@ fn json(value: &impl Serialize) -> String {
     text
 }
 
-/// Replaces a file: whoever reads it sees the old or the new content. A link is replaced, not followed.
+/// Replaces a file: whoever reads it sees the old or the new content. A link, or a folder that is one, is refused.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(|source| ResultsError::Io {
@@ -308,5 +308,5 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ResultsError>
             source,
         })?;
     }
-    Ok(runs::files::write_atomically(path, bytes)?)
+    Ok(runs::files::write_output(path, bytes)?)
 }

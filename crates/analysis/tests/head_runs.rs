@@ -12,7 +12,10 @@ use headcount_analysis::heads::{
     analyse_or_read, of_experiment, table,
 };
 use model::{Decoder, tensors};
-use runs::{Checkpoint, Config, RunDirectory, Status, Summary, Tensors};
+use runs::{
+    Checkpoint, Config, Fingerprints, Manifest, Program, RunDirectory, Snapshot, Status, Summary,
+    Tensors,
+};
 use synthetic::{Kind, make};
 
 type Tensor2 = burn::tensor::Tensor<2, Int>;
@@ -37,16 +40,36 @@ fn weights(config: &Config) -> Tensors {
     weights
 }
 
+/// What stands in the manifest of [`run`].
+fn manifest(config: &Config) -> Manifest {
+    Manifest {
+        config: config.to_toml(),
+        program: Program { version: "0.1.0".into(), commit: None, dirty: None },
+        backend: config.backend.to_string(),
+        device: "CPU".into(),
+        threads: 1,
+        parameters: Parts::default(),
+        flops_per_step: Parts::default(),
+        tokens_per_step: 1,
+        fingerprints: Fingerprints { data: "data".into(), weights: "weights".into(), tensors: Default::default() },
+    }
+}
+
 /// A finished run with a snapshot at each step.
 fn run(parent: &Path, config: &Config, snapshots: &[(u64, Tensors)]) -> RunDirectory {
     let directory = RunDirectory::of(parent, config);
     drop(directory.create(config).unwrap());
-    for (step, weights) in snapshots {
-        directory.snapshots().save(*step, weights).unwrap();
+    let manifest = manifest(config);
+    manifest.write(&directory.manifest_path()).unwrap();
+    let origin = manifest.origin();
+    for (step, model) in snapshots {
+        let (step, origin, model) = (*step, origin.clone(), model.clone());
+        directory.snapshots().save(&Snapshot { step, origin, model }).unwrap();
     }
-    let steps = config.train.steps;
+    directory.logs_after(None).unwrap();
+    let (steps, metrics) = (config.train.steps, directory.metrics_hash().unwrap());
     let (status, tokens) = (Status::Finished, 1);
-    Summary { status, steps, tokens, validation: None, test: None, best: None, metrics: None }
+    Summary { status, steps, tokens, validation: None, test: None, best: None, metrics, origin }
         .write(&directory.summary_path())
         .unwrap();
     directory
@@ -283,7 +306,8 @@ fn what_is_kept_is_used_until_something_changes() {
     assert_eq!(serde_json::from_str::<HeadAnalysis>(&text).unwrap(), all);
 
     // A mark that only the file has shows that it was read.
-    fs::write(directory.heads_path(), text.replace("\"task\":\"registers\"", "\"task\":\"marked\"")).unwrap();
+    let marked = HeadAnalysis { task: "marked".into(), ..all.clone() };
+    directory.open().unwrap().write_heads(&marked).unwrap();
     assert_eq!(get(Steps::All, false).task, "marked");
     assert_eq!(get(Steps::All, true).task, "registers");
     assert_eq!(fs::read(directory.heads_path()).unwrap(), bytes, "the same run, the same bytes");
@@ -291,7 +315,8 @@ fn what_is_kept_is_used_until_something_changes() {
     assert_eq!(get(Steps::All, false), all);
 
     at_20.get_mut("logits.bias").unwrap().values[0] += 1.0;
-    directory.snapshots().save(20, &at_20).unwrap();
+    let origin = manifest(&config).origin();
+    directory.snapshots().save(&Snapshot { step: 20, origin, model: at_20 }).unwrap();
     let changed = get(Steps::All, false);
     assert!(changed.computed_from != all.computed_from && changed.steps[2].loss != all.steps[2].loss);
 }
@@ -305,8 +330,8 @@ fn a_run_without_snapshots_has_its_last_checkpoint() {
     let error = analyse().unwrap_err();
     assert!(matches!(error, HeadError::NoWeights { step: 20, .. }), "{error}");
     for step in [10, 20] {
-        let model = weights(&config);
-        directory.checkpoints().save(&Checkpoint { step, model, ..Default::default() }).unwrap();
+        let (model, origin) = (weights(&config), manifest(&config).origin());
+        directory.checkpoints().save(&Checkpoint { step, model, origin, ..Default::default() }).unwrap();
     }
     let steps: Vec<u64> = analyse().unwrap().steps.iter().map(|step| step.step).collect();
     assert_eq!(steps, [0, 20]);
@@ -358,8 +383,10 @@ fn an_experiment_has_all_its_runs() {
     });
     made.experiment.save(&made.folder).unwrap();
     for run in made.experiment.runs_in(&made.folder) {
+        let origin = runs::Manifest::read(&run.directory.manifest_path()).unwrap().origin();
         for step in [100, 800] {
-            run.directory.snapshots().save(step, &weights(&run.config)).unwrap();
+            let (origin, model) = (origin.clone(), weights(&run.config));
+            run.directory.snapshots().save(&Snapshot { step, origin, model }).unwrap();
         }
     }
     let mut told = vec![];

@@ -111,7 +111,9 @@ fn threads_and_seconds_do_not_reach_the_results() {
         let path = run.directory.manifest_path();
         let manifest = runs::Manifest::read(&path).unwrap();
         runs::Manifest { threads: 2, ..manifest }.write(&path).unwrap();
-        fs::write(run.directory.timing_path(), "{\"step\":800,\"seconds\":1.0,\"tokens_per_second\":2.0}\n").unwrap();
+        let id = run.directory.open().unwrap().origin().id();
+        let line = format!("{{\"step\":800,\"seconds\":1.0,\"tokens_per_second\":2.0,\"run\":\"{id}\"}}\n");
+        fs::write(run.directory.timing_path(), line).unwrap();
     }
     let after = report(&made);
     assert_eq!(after.results, before.results);

@@ -16,6 +16,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::RunError,
     files,
+    layout::TEMPORARY,
+    limits,
+    origin::Origin,
+    sealed,
     summary::{Best, Score},
     tensors::{self, Tensors},
 };
@@ -24,8 +28,6 @@ const MODEL: &str = "model.safetensors";
 const OPTIMISER: &str = "optimiser.safetensors";
 const INDEX: &str = "checkpoint.json";
 const FILES: [&str; 3] = [INDEX, MODEL, OPTIMISER];
-/// Largest `checkpoint.json`, in bytes.
-const MOST_INDEX: u64 = 1 << 20;
 
 /// Everything a run needs to go on: the rest follows from the config and the step.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,23 +39,13 @@ pub struct Checkpoint {
     /// The best step so far, this one included.
     pub best: Option<Best>,
     /// BLAKE3 of `metrics.jsonl` as it was then, 64 hex digits: a run goes on only where nothing of it is lost.
-    pub metrics: Option<String>,
-    /// The run that it belongs to; checkpoints of early versions don't say.
-    pub origin: Option<Origin>,
+    pub metrics: String,
+    /// The run that it belongs to.
+    pub origin: Origin,
     /// Weights by parameter path.
     pub model: Tensors,
     /// The optimiser's state by parameter path and name.
     pub optimiser: Tensors,
-}
-
-/// What a run computes, so that no other run goes on from its checkpoints. BLAKE3, 64 hex digits each.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Origin {
-    /// [`crate::Config::fingerprint`].
-    pub config: String,
-    /// [`data::fingerprint()`].
-    pub data: String,
 }
 
 /// The content of `checkpoint.json`.
@@ -63,10 +55,8 @@ struct Index {
     step: u64,
     validation: Option<Score>,
     best: Option<Best>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    metrics: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    origin: Option<Origin>,
+    metrics: String,
+    origin: Origin,
     files: BTreeMap<String, Stamp>,
 }
 
@@ -167,7 +157,7 @@ impl Checkpoints {
         if !go_on(&path) {
             return Ok(());
         }
-        files::write_sealed(&path, &Index { step, validation, best, metrics, origin, files: stamps })?;
+        sealed::write(&path, &Index { step, validation, best, metrics, origin, files: stamps })?;
         if !go_on(&place) {
             return Ok(());
         }
@@ -180,13 +170,14 @@ impl Checkpoints {
         files::sync_folder(Some(&self.folder))
     }
 
-    /// Reads the checkpoint of a step and verifies every byte of it.
+    /// Reads the checkpoint of a step and verifies every byte of it. Whether it is of this run is for
+    /// [`crate::OpenRun::checkpoint`] to say.
     ///
     /// # Errors
     /// Where it is absent, incomplete or damaged.
     pub fn load(&self, step: u64) -> Result<Checkpoint, RunError> {
         let folder = self.path(step);
-        let index: Index = files::read_sealed(&folder.join(INDEX), MOST_INDEX)?;
+        let index: Index = sealed::read(&folder.join(INDEX), limits::CHECKPOINT_INDEX)?;
         let Index { step: found, validation, best, metrics, origin, files: stamps } = index;
         if found != step {
             return Err(RunError::OtherStep { path: folder, expected: step, found });
@@ -224,6 +215,18 @@ impl Checkpoints {
             }
         }
         damaged.into_iter().next().map_or(Ok(None), |(_, error)| Err(error))
+    }
+
+    /// [`Checkpoints::latest`], where it must be that of the run `origin`.
+    ///
+    /// # Errors
+    /// As [`Checkpoints::latest`], and [`RunError::OtherRun`].
+    pub fn latest_of(&self, origin: &Origin) -> Result<Option<Latest>, RunError> {
+        let latest = self.latest()?;
+        if let Some(Latest { checkpoint, .. }) = &latest {
+            checkpoint.origin.check(origin, &self.path(checkpoint.step))?;
+        }
+        Ok(latest)
     }
 
     /// The checkpoint with the smallest validation loss, as far as one of it is kept; `None` where nothing was
@@ -266,7 +269,7 @@ impl Checkpoints {
 
     /// A checkpoint loses its name before its files, so that half of one is never found under that name.
     fn remove(&self, step: u64) -> Result<(), RunError> {
-        let (place, removed) = (self.path(step), self.folder.join(format!(".step-{step}.old{}", files::TEMPORARY)));
+        let (place, removed) = (self.path(step), self.folder.join(format!(".step-{step}.old{}", TEMPORARY)));
         if fs::symlink_metadata(&place).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Ok(());
         }
@@ -282,7 +285,7 @@ impl Checkpoints {
     }
 
     fn temporary(&self, step: u64) -> PathBuf {
-        self.folder.join(format!(".step-{step}.new{}", files::TEMPORARY))
+        self.folder.join(format!(".step-{step}.new{}", TEMPORARY))
     }
 
     /// Names of the real folders in the folder.
@@ -311,7 +314,7 @@ fn step_of(name: &str) -> Option<u64> {
 
 /// The step of a folder that was being written or removed.
 fn temporary_step_of(name: &str) -> Option<u64> {
-    let name = name.strip_prefix('.')?.strip_suffix(files::TEMPORARY)?;
+    let name = name.strip_prefix('.')?.strip_suffix(TEMPORARY)?;
     step_of(name.strip_suffix(".new").or_else(|| name.strip_suffix(".old"))?)
 }
 
@@ -321,11 +324,11 @@ fn remove_folder(folder: &Path) -> Result<(), RunError> {
     if files::is_link(folder) {
         return files::remove(folder);
     }
-    for name in FILES.map(String::from).into_iter().chain([format!("{INDEX}{}", files::TEMPORARY)]) {
+    for name in FILES.map(String::from).into_iter().chain([format!("{INDEX}{}", TEMPORARY)]) {
         files::remove(&folder.join(name))?;
     }
     match fs::remove_dir(folder).map_err(RunError::io("remove", folder)) {
-        Err(error) if !files::is_absent(&error) => Err(error),
+        Err(error) if !error.is_absent() => Err(error),
         _ => Ok(()),
     }
 }

@@ -4,12 +4,8 @@
 //! comes back as a [`ConfigError`] that shows the file, the line, the key's full path and the nearest valid name.
 
 mod backend;
-mod error;
-mod file;
-mod read;
 mod resolve;
 mod train;
-mod tree;
 
 use std::path::Path;
 
@@ -17,9 +13,11 @@ use architecture::{Dims, ModelConfig, SourceDims};
 use data::{Sets, Task};
 use serde::Serialize;
 
+use crate::document::{self, Document};
+
+pub use crate::document::{ConfigError, Diagnostic, Excerpt, Problem, Shown};
 pub use backend::Backend;
-pub use error::{ConfigError, Diagnostic, Excerpt, Problem, Shown};
-pub use train::{SampleSizes, Schedule, ScheduleBy, TrainConfig, TrainError};
+pub use train::{SampleSizes, Schedule, ScheduleBy, TrainConfig, TrainConfigError};
 
 /// Everything that decides what a run computes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -56,7 +54,7 @@ impl Config {
     /// # Errors
     /// Whatever is unknown, of the wrong type, missing or impossible; see [`Problem`].
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        let text = file::read(path)?;
+        let text = document::read_file(path)?;
         Self::parse_with(&text, &path.display().to_string(), overrides)
     }
 
@@ -79,7 +77,7 @@ impl Config {
             let help = vec!["a config needs at least the lines `[task]` and `kind = \"registers\"`".into()];
             return Err(Diagnostic { problem, origin: origin.into(), place, help }.into());
         }
-        resolve::resolve(tree::Source { origin, text, overrides })
+        resolve::resolve(Document { origin, text, overrides })
     }
 
     /// The resolved config: every default written, in the order of the documentation. Reading it gives an equal config.
@@ -90,20 +88,7 @@ impl Config {
 
     /// Eight hex digits of the BLAKE3 hash of [`Config::to_toml`]: part of the run directory's name.
     pub fn hash(&self) -> String {
-        let mut hash = self.fingerprint();
-        hash.truncate(8);
-        hash
-    }
-
-    /// BLAKE3 of [`Config::to_toml`], 64 hex digits.
-    pub fn fingerprint(&self) -> String {
-        blake3::hash(self.to_toml().as_bytes()).to_hex().to_string()
-    }
-
-    /// The keys in which this config, found somewhere, differs from the one that is asked for, with both values; empty
-    /// where they are equal.
-    pub fn differences(&self, asked: &Self) -> String {
-        crate::ledger::differences(self, asked)
+        blake3::hash(self.to_toml().as_bytes()).to_hex().chars().take(8).collect()
     }
 
     /// The sizes that the task gives to the model.

@@ -12,28 +12,15 @@ use std::{
 use crate::{
     checkpoint::Checkpoints,
     config::Config,
+    differences,
     error::RunError,
-    files, lines,
-    manifest::Manifest,
-    metrics::{Metric, MetricsLog, TimingLog},
+    files,
+    layout::{CHECKPOINTS, CONFIG, HEADS, LOCK, MANIFEST, METRICS, OWN, SNAPSHOTS, SUMMARY, TEMPORARY, TIMING},
+    limits, log,
+    metrics::{MetricLine, MetricsLog, TimingLog},
     snapshots::Snapshots,
     summary::Summary,
 };
-
-const CONFIG: &str = "config.toml";
-const MANIFEST: &str = "manifest.json";
-const METRICS: &str = "metrics.jsonl";
-const TIMING: &str = "timing.jsonl";
-const CHECKPOINTS: &str = "checkpoints";
-const SNAPSHOTS: &str = "snapshots";
-const SUMMARY: &str = "summary.json";
-const HEADS: &str = "heads.json";
-const LOCK: &str = ".lock";
-/// What a run writes.
-const OWN: [&str; 9] = [CONFIG, MANIFEST, METRICS, TIMING, CHECKPOINTS, SNAPSHOTS, SUMMARY, HEADS, LOCK];
-
-/// Largest `config.toml`, in bytes.
-const MOST_CONFIG: u64 = 1 << 20;
 
 /// Where a run's files are. Nothing is created before [`RunDirectory::create`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,12 +75,12 @@ impl RunDirectory {
         self.path.join(MANIFEST)
     }
 
-    /// `metrics.jsonl`: see [`Metric`].
+    /// `metrics.jsonl`: see [`MetricLine`].
     pub fn metrics_path(&self) -> PathBuf {
         self.path.join(METRICS)
     }
 
-    /// `timing.jsonl`: see [`crate::Timing`].
+    /// `timing.jsonl`: see [`crate::TimingLine`].
     pub fn timing_path(&self) -> PathBuf {
         self.path.join(TIMING)
     }
@@ -128,32 +115,27 @@ impl RunDirectory {
         }
         match Summary::read(&self.summary_path()) {
             Ok(summary) => return Ok(State::Finished(summary)),
-            Err(error) if !files::is_absent(&error) => return Err(error),
+            Err(error) if !error.is_absent() => return Err(error),
             Err(_) => {}
         }
-        match lines::last::<Metric>(&self.metrics_path()) {
+        match log::last::<MetricLine>(&self.metrics_path()) {
             Ok(last) => Ok(State::Started { last_step: last.map(|metric| metric.step) }),
-            Err(error) if files::is_absent(&error) => Ok(State::Started { last_step: None }),
+            Err(error) if error.is_absent() => Ok(State::Started { last_step: None }),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether the files of a finished run are still what it left: its config, a manifest, and every byte of its metrics.
+    /// The resolved config of `config.toml`.
     ///
     /// # Errors
-    /// [`RunError::OtherConfig`], [`RunError::MetricsChanged`], and where a file is missing or can't be read.
-    pub fn check_finished(&self, config: &Config, summary: &Summary) -> Result<Manifest, RunError> {
-        if !Config::load(&self.config_path(), &[]).is_ok_and(|present| present == *config) {
-            return Err(self.other_config(config));
+    /// Where there is none, or it is refused.
+    pub fn config(&self) -> Result<Config, RunError> {
+        let path = self.config_path();
+        // A config's reader takes pipes, which may never end.
+        match files::open(&path) {
+            Err(error @ RunError::NoFile { .. }) => Err(error),
+            _ => Ok(Config::load(&path, &[])?),
         }
-        let changed = match &summary.metrics {
-            Some(then) => self.metrics_hash()? != *then,
-            None => false,
-        };
-        if changed {
-            return Err(RunError::MetricsChanged { path: self.metrics_path() });
-        }
-        Manifest::read(&self.manifest_path())
     }
 
     /// Creates the directory and its parents, takes its lock and writes `config.toml`. A run that was started is left
@@ -172,21 +154,21 @@ impl RunDirectory {
         fs::create_dir_all(&self.path).map_err(RunError::io("create", &self.path))?;
         let lock = self.lock()?;
         let path = self.config_path();
-        match files::read_at_most(&path, MOST_CONFIG) {
+        match files::read_at_most(&path, limits::CONFIG) {
             Ok(present) if present == text.as_bytes() => {}
             // Only written otherwise, as with a comment.
             Ok(_) if Config::load(&path, &[]).is_ok_and(|present| present == *config) => {}
             Ok(_) | Err(RunError::TooLarge { .. }) => return Err(self.other_config(config)),
-            Err(error) if files::is_absent(&error) => files::write_atomically(&path, text.as_bytes())?,
+            Err(error) if error.is_absent() => files::write_atomically(&path, text.as_bytes())?,
             Err(error) => return Err(error),
         }
         Ok(lock)
     }
 
     /// Names what the config there has otherwise.
-    fn other_config(&self, config: &Config) -> RunError {
-        let differences = match Config::load(&self.config_path(), &[]) {
-            Ok(present) => present.differences(config),
+    pub(crate) fn other_config(&self, config: &Config) -> RunError {
+        let differences = match self.config() {
+            Ok(present) => differences::render(&differences::between(&present, config), "there", "here"),
             Err(_) => "it can't be read".into(),
         };
         RunError::OtherConfig { path: self.path.clone(), differences }
@@ -319,7 +301,7 @@ impl RunDirectory {
 
 /// Names of files that may be left where writing was interrupted.
 fn temporaries() -> impl Iterator<Item = String> {
-    [CONFIG, MANIFEST, SUMMARY, HEADS].into_iter().map(|name| format!("{name}{}", files::TEMPORARY))
+    [CONFIG, MANIFEST, SUMMARY, HEADS].into_iter().map(|name| format!("{name}{TEMPORARY}"))
 }
 
 #[cfg(test)]

@@ -7,6 +7,11 @@ use std::{
 
 use thiserror::Error;
 
+use crate::{
+    differences::{self, Difference},
+    document::ConfigError,
+};
+
 /// Why a file of a run can't be read or written. Every variant names the file.
 #[derive(Debug, Error)]
 pub enum RunError {
@@ -31,6 +36,12 @@ pub enum RunError {
     /// A link where a run writes.
     #[error("{} is a link: nothing is written through it; put a real file or folder there, or remove it", path.display())]
     Link { path: PathBuf },
+    /// A folder, a pipe or a device where a file is to be written.
+    #[error("{} is not a regular file: nothing is written there", path.display())]
+    Special { path: PathBuf },
+    /// An output where a run has its own files.
+    #[error("{} is a place of the run {}: nothing else is written there", path.display(), run.display())]
+    OfARun { path: PathBuf, run: PathBuf },
     /// A folder, a pipe or a device.
     #[error("{} is not a regular file: it is not read", path.display())]
     NoFile { path: PathBuf },
@@ -38,8 +49,17 @@ pub enum RunError {
     #[error("{}:{line}: longer than {most} bytes: the file is damaged", path.display())]
     LineTooLong { path: PathBuf, line: usize, most: usize },
     /// A file that changed after it was written.
-    #[error("{}: its content doesn't match the BLAKE3 hash in its last line: it was edited or damaged", path.display())]
+    #[error("{}: it doesn't end with the BLAKE3 hash of its text: it was edited or damaged", path.display())]
     Seal { path: PathBuf },
+    /// A file of another run.
+    #[error("{} and {beside} are of different runs: {}", path.display(), differences::render(differences, "there", &format!("in {beside}")))]
+    OtherRun { path: PathBuf, beside: &'static str, differences: Vec<Difference> },
+    /// Wall-clock figures of another run.
+    #[error("{} holds figures of the run {found}, and this is {expected}", path.display())]
+    OtherTimings { path: PathBuf, found: String, expected: String },
+    /// A run's config that can't be read.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// A log that is not the one that the run ended with.
     #[error("{} is not what the run wrote: it was edited or damaged since it ended", path.display())]
     MetricsChanged { path: PathBuf },
@@ -56,11 +76,16 @@ pub enum RunError {
     #[error("{}: the weights don't have the fingerprint in the file's metadata: the file is damaged", path.display())]
     Fingerprint { path: PathBuf },
     /// A checkpoint under another checkpoint's name.
-    #[error("{}: this is the checkpoint of step {found}, not of step {expected}", path.display())]
+    #[error("{}: this is that of step {found}, not of step {expected}", path.display())]
     OtherStep { path: PathBuf, expected: u64, found: u64 },
 }
 
 impl RunError {
+    /// Whether there is no such file.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// For `map_err` on what the operating system answers.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();

@@ -26,24 +26,23 @@
 //! an arm `config`, `label` and `seed_offset`. What is refused comes back as a [`ConfigError`] that shows the line.
 
 mod arms;
-mod reader;
 mod resolve;
 mod write;
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io::{ErrorKind, Read},
+    fmt, fs,
     path::{Path, PathBuf},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{
-    config::{Config, ConfigError, Diagnostic, Problem, Shown},
+    config::Config,
     directory::RunDirectory,
+    document::{self, ConfigError},
     error::RunError,
-    files,
+    files, limits,
 };
 
 /// Pairs that a comparison has unless its file says why not.
@@ -79,6 +78,7 @@ pub struct Experiment {
 
 /// What an experiment is for, in its author's words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct About {
     /// What shall be settled.
     pub question: Option<String>,
@@ -92,7 +92,7 @@ pub struct About {
     pub result: Option<String>,
 }
 
-/// In which sense arms match (DESIGN section 7).
+/// In which sense arms match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Regime {
@@ -133,6 +133,10 @@ impl MetricName {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::TestAccuracy, Self::TestLoss, Self::ValidationAccuracy, Self::ValidationLoss];
 
+    fn usual() -> Self {
+        Self::TestAccuracy
+    }
+
     /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
@@ -166,8 +170,10 @@ impl MetricName {
 
 /// What decides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MetricChoice {
-    /// The primary metric, at the final step.
+    /// The primary metric, at the final step; the test accuracy unless set.
+    #[serde(default = "MetricName::usual")]
     pub name: MetricName,
     /// The smallest difference that matters, at least 0, in the metric's unit.
     pub margin: f64,
@@ -177,11 +183,79 @@ pub struct MetricChoice {
 
 /// Learning rates that are tried for each arm; the one with the best mean on the validation set is used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Tuning {
     /// Peak learning rates, the same for every arm, rising.
     pub lr: Vec<f64>,
     /// None of them is a seed of a reported run.
+    #[serde(deserialize_with = "SeedList::listed")]
     pub seeds: Vec<u64>,
+}
+
+/// Seeds as a file has them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum SeedList {
+    /// 0, 1 and so on, so many.
+    Count(u64),
+    /// These.
+    List(Vec<u64>),
+}
+
+impl SeedList {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Count(count) => *count,
+            Self::List(seeds) => seeds.len() as u64,
+        }
+    }
+
+    /// A list, or as many as a count says; a count that no check would let pass is refused.
+    fn listed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+        let seeds = Self::deserialize(deserializer)?;
+        match seeds.len() {
+            count if count > limits::SEEDS => {
+                Err(de::Error::custom(format!("{count} seeds are too many: at most {}", limits::SEEDS)))
+            }
+            _ => Ok(seeds.into()),
+        }
+    }
+}
+
+impl From<SeedList> for Vec<u64> {
+    fn from(seeds: SeedList) -> Self {
+        match seeds {
+            SeedList::Count(count) => (0..count).collect(),
+            SeedList::List(seeds) => seeds,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SeedList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = SeedList;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a number of seeds or a list of them, each 0 or more")
+            }
+
+            fn visit_u64<E: de::Error>(self, count: u64) -> Result<SeedList, E> {
+                Ok(SeedList::Count(count))
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<SeedList, A::Error> {
+                let mut seeds = vec![];
+                while let Some(seed) = items.next_element()? {
+                    seeds.push(seed);
+                }
+                Ok(SeedList::List(seeds))
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
 }
 
 /// One side of a comparison.
@@ -217,8 +291,6 @@ pub struct PlannedRun {
 pub const FILE: &str = "experiment.toml";
 /// The folder of the runs that choose learning rates, within the experiment's.
 const TUNING: &str = "tuning";
-/// Largest experiment file, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
 
 impl Experiment {
     /// Reads a file; the configs that it names are found relative to it.
@@ -226,7 +298,7 @@ impl Experiment {
     /// # Errors
     /// Whatever is unknown, of the wrong type, missing or impossible, in it or in a config it names.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = read(path)?;
+        let text = document::read_file(path)?;
         Self::parse(&text, path)
     }
 
@@ -247,8 +319,9 @@ impl Experiment {
     /// Writes [`Experiment::to_toml`] to `experiment.toml` in the experiment's folder, so that the folder stands alone.
     ///
     /// # Errors
-    /// Where the disk is full or gone.
+    /// Where the disk is full or gone, and where the folder, or what is written in it, is a link.
     pub fn save(&self, folder: &Path) -> Result<(), RunError> {
+        files::refuse_link(folder)?;
         [FILE, TUNING].iter().try_for_each(|name| files::refuse_link(&folder.join(name)))?;
         fs::create_dir_all(folder).map_err(RunError::io("create", folder))?;
         files::write_atomically(&folder.join(FILE), self.to_toml().as_bytes())
@@ -336,42 +409,9 @@ impl Arm {
     }
 }
 
-/// Keys and values of a resolved config in its order, in TOML, name and seed aside.
-pub(crate) fn config_leaves(config: &Config) -> Vec<(String, String)> {
-    write::leaves(&config.to_toml()).into_iter().map(|leaf| (leaf.key, leaf.value)).collect()
-}
-
 /// The number that a resolved config has at a key such as `model.heads`, defaults that follow from others included.
 pub fn number_at(config: &Config, key: &str) -> Option<f64> {
     arms::number_at(config, key)
-}
-
-/// Reads a whole experiment file.
-fn read(path: &Path) -> Result<String, ConfigError> {
-    let refuse = |problem| {
-        let (origin, place) = (path.display().to_string(), Shown::File);
-        ConfigError::from(Diagnostic { problem, origin, place, help: vec![] })
-    };
-    let unreadable = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => refuse(Problem::NotFound),
-        _ => refuse(Problem::Unreadable(error.to_string())),
-    };
-    if fs::metadata(path).map_err(unreadable)?.is_dir() {
-        return Err(refuse(Problem::Folder));
-    }
-    let mut bytes = Vec::new();
-    // Whatever the size that the file claims to have, at most this much is read.
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(refuse(Problem::TooLarge { most: MOST_BYTES }));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let offset = error.utf8_error().valid_up_to();
-        let bytes = error.as_bytes();
-        let line = bytes.iter().take(offset).filter(|byte| **byte == b'\n').count() + 1;
-        refuse(Problem::NotText { byte: bytes.get(offset).copied().unwrap_or_default(), offset, line })
-    })
 }
 
 #[cfg(test)]

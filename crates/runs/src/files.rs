@@ -2,16 +2,11 @@
 
 use std::{
     fs::{self, File},
-    io::{ErrorKind, Read, Write},
+    io::{BufWriter, ErrorKind, Read, Write},
     path::Path,
 };
 
-use serde::{Serialize, de::DeserializeOwned};
-
-use crate::error::RunError;
-
-/// Ending of a file that is not complete yet.
-pub(crate) const TEMPORARY: &str = ".tmp";
+use crate::{error::RunError, layout};
 
 /// Writes a new file and waits until the disk has it. What was there is replaced, a link itself and never its target; what
 /// a full disk takes only half of is removed.
@@ -24,13 +19,13 @@ pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     })
 }
 
-/// Replaces a file: whoever reads it, and whatever is interrupted, sees the old or the new content.
+/// Replaces a file of a run: whoever reads it, and whatever is interrupted, sees the old or the new content.
 ///
 /// # Errors
 /// Where the disk is full or gone: then the old content is still there.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     let mut temporary = path.as_os_str().to_owned();
-    temporary.push(TEMPORARY);
+    temporary.push(layout::TEMPORARY);
     let temporary = Path::new(&temporary);
     write_synced(temporary, bytes)?;
     fs::rename(temporary, path).map_err(|error| {
@@ -38,6 +33,74 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
         RunError::io("write", path)(error)
     })?;
     sync_folder(path.parent())
+}
+
+/// Writes a file that somebody asked for, anywhere: an export, a report, a table. Every output of the program goes through
+/// here. It is written to a temporary file beside its place, synced and renamed, so that whatever happens the old content or
+/// the new is there, whole; it keeps the old file's permissions.
+///
+/// # Errors
+/// [`check_output`]'s, and where the disk is full or gone.
+pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    write_output_with(path, |file| file.write_all(bytes))
+}
+
+/// [`write_output`] for what is too large to be held as a whole: `write` is given the file, buffered.
+///
+/// # Errors
+/// As [`write_output`], and what `write` answers.
+pub fn write_output_with(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), RunError> {
+    check_output(path)?;
+    let io = || RunError::io("write", path);
+    let folder = folder_of(path);
+    let mut options = tempfile::Builder::new();
+    options.prefix(".headcount-").suffix(layout::TEMPORARY);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        options.permissions(fs::Permissions::from_mode(0o666)); // less what the user's mask takes away
+    }
+    // Removed when it is dropped before it has its name.
+    let mut temporary = options.tempfile_in(folder).map_err(io())?;
+    {
+        let mut file = BufWriter::with_capacity(1 << 16, temporary.as_file_mut());
+        write(&mut file).and_then(|()| file.flush()).map_err(io())?;
+    }
+    if let Ok(old) = fs::metadata(path) {
+        temporary.as_file().set_permissions(old.permissions()).map_err(io())?;
+    }
+    temporary.as_file().sync_all().map_err(io())?;
+    temporary.persist(path).map_err(|error| io()(error.error))?;
+    sync_folder(Some(folder))
+}
+
+/// Whether [`write_output`] would write there; to be asked before what takes long.
+///
+/// # Errors
+/// [`RunError::Link`] where the file or its folder is a link, [`RunError::Special`] for what is no regular file,
+/// [`RunError::OfARun`] where it would go over a file of a run, such as a checkpoint, however the path is spelled, and where
+/// there is no such folder.
+pub fn check_output(path: &Path) -> Result<(), RunError> {
+    let folder = folder_of(path);
+    refuse_link(path)?;
+    refuse_link(folder)?;
+    let is_special = fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file());
+    let Some(name) = path.file_name().filter(|_| !is_special) else {
+        return Err(RunError::Special { path: path.into() });
+    };
+    let real = fs::canonicalize(folder).map_err(RunError::io("write", path))?;
+    match layout::owner(&real, &name.to_string_lossy()) {
+        Some(run) => Err(RunError::OfARun { path: path.into(), run }),
+        None => Ok(()),
+    }
+}
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Removes a file, or a link to one, if it is there.
@@ -72,41 +135,11 @@ pub(crate) fn sync_folder(folder: Option<&Path>) -> Result<(), RunError> {
     }
 }
 
-/// Before the seal, and after it.
-const SEAL: (&str, &str) = (",\n  \"blake3\": \"", "\"\n}\n");
-/// Hex digits of a BLAKE3 hash.
-const DIGITS: usize = 64;
-
-/// Writes an object as JSON that people can read, atomically and sealed: its last key, `blake3`, is the hash of the text
-/// without that line, so that any byte that changes later is noticed.
-pub(crate) fn write_sealed(path: &Path, value: &impl Serialize) -> Result<(), RunError> {
-    let text = serde_json::to_string_pretty(value).map_err(RunError::json(path, 0))?;
-    let open = text.strip_suffix("\n}").unwrap_or(&text);
-    let hash = blake3::hash(text.as_bytes()).to_hex();
-    write_atomically(path, format!("{open}{}{hash}{}", SEAL.0, SEAL.1).as_bytes())
-}
-
-/// Reads what [`write_sealed`] wrote. Files of earlier versions have no seal and are taken as they are.
-pub(crate) fn read_sealed<T: DeserializeOwned>(path: &Path, most: u64) -> Result<T, RunError> {
-    let mut text = read_at_most(path, most)?;
-    if let Some(start) = text.len().checked_sub(SEAL.0.len() + DIGITS + SEAL.1.len())
-        && text[start..].starts_with(SEAL.0.as_bytes())
-        && text.ends_with(SEAL.1.as_bytes())
-    {
-        let hash = text.split_off(start)[SEAL.0.len()..][..DIGITS].to_vec();
-        text.extend_from_slice(b"\n}");
-        if blake3::hash(&text).to_hex().as_bytes() != hash {
-            return Err(RunError::Seal { path: path.into() });
-        }
-    }
-    serde_json::from_slice(&text).map_err(RunError::json(path, 0))
-}
-
 /// Reads a whole regular file, refusing one of more than `most` bytes before any memory is taken for it.
 ///
 /// # Errors
 /// Where there is no such file, or it is too large, or a pipe or a device, which may never end.
-pub fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, RunError> {
+pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, RunError> {
     let (file, bytes) = open(path)?;
     if bytes > most {
         return Err(RunError::TooLarge { path: path.into(), bytes, most });
@@ -128,53 +161,9 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64), RunError> {
     Ok((File::open(path).map_err(RunError::io("read", path))?, metadata.len()))
 }
 
-/// Whether an answer says that there is no such file.
-pub(crate) fn is_absent(error: &RunError) -> bool {
-    matches!(error, RunError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde::Deserialize;
-
-    #[derive(Debug, PartialEq, Serialize, Deserialize)]
-    struct Record {
-        step: u64,
-        loss: f64,
-        notes: Vec<String>,
-    }
-
-    /// Every bit of a sealed file counts.
-    #[test]
-    fn a_seal_shows_any_changed_bit_and_any_cut() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("record.json");
-        let record = Record { step: 120, loss: 1.0 / 3.0, notes: vec!["a \"b\"".into()] };
-        write_sealed(&path, &record).unwrap();
-        let text = fs::read(&path).unwrap();
-        assert_eq!(read_sealed::<Record>(&path, 1000).unwrap(), record);
-        // By hand: without the last key, the text hashes to that key.
-        let value: serde_json::Value = serde_json::from_slice(&text).unwrap();
-        let without = serde_json::to_string_pretty(&record).unwrap();
-        assert_eq!(value["blake3"], blake3::hash(without.as_bytes()).to_hex().as_str());
-        for bit in 0..8 * text.len() {
-            let mut changed = text.clone();
-            changed[bit / 8] ^= 1 << (bit % 8);
-            fs::write(&path, changed).unwrap();
-            // A damaged seal itself leaves a file as earlier versions wrote them, with a key that nothing reads.
-            assert!(read_sealed::<Record>(&path, 1000).is_err() || bit / 8 >= without.len() - 2, "bit {bit}");
-            if let Ok(read) = read_sealed::<Record>(&path, 1000) {
-                assert_eq!(read, record, "bit {bit}");
-            }
-        }
-        for cut in 0..text.len() - 1 {
-            fs::write(&path, &text[..cut]).unwrap();
-            assert!(read_sealed::<Record>(&path, 1000).is_err(), "cut at {cut}");
-        }
-        fs::write(&path, without).unwrap();
-        assert_eq!(read_sealed::<Record>(&path, 1000).unwrap(), record);
-    }
 
     #[test]
     fn what_is_too_large_or_never_ends_is_refused_unread() {
@@ -202,5 +191,100 @@ mod tests {
             (b"theirs".into(), b"mine".into())
         );
         assert!(!is_link(&at("mine")) && !is_link(&at("mine.tmp")));
+    }
+
+    /// A folder that looks like a run's, with a checkpoint and a snapshot.
+    #[cfg(unix)]
+    fn run_in(folder: &Path) -> std::path::PathBuf {
+        let run = folder.join("h8-seed0-0123abcd");
+        for name in [
+            "config.toml",
+            ".lock",
+            "manifest.json",
+            "checkpoints/step-5/model.safetensors",
+            "snapshots/step-5.safetensors",
+        ] {
+            let path = run.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "the run's").unwrap();
+        }
+        run
+    }
+
+    /// kakehashi#800, burn#5479: an output over a run's own file, by whatever spelling, through a link or into a device.
+    #[cfg(unix)]
+    #[test]
+    fn kakehashi_800_an_output_never_goes_over_a_run_s_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = run_in(folder.path());
+        fs::create_dir(run.join("figures")).unwrap();
+        for name in [
+            "config.toml",
+            "manifest.json",
+            "metrics.jsonl",
+            "summary.json.tmp",
+            ".lock",
+            "checkpoints/step-5/model.safetensors",
+            "checkpoints/new.safetensors",
+            "checkpoints/step-5/../step-5/model.safetensors",
+            "figures/../snapshots/step-5.safetensors",
+            "./checkpoints/../../h8-seed0-0123abcd/snapshots/step-9.safetensors",
+        ] {
+            let before = fs::read(run.join(name)).ok();
+            let error = write_output(&run.join(name), b"mine").unwrap_err();
+            assert!(matches!(error, RunError::OfARun { .. }), "{name}: {error}");
+            assert_eq!(fs::read(run.join(name)).ok(), before, "{name}");
+        }
+        // What else lies in its folder is anybody's.
+        for name in ["report.html", "step-5.safetensors", "figures/curves.svg"] {
+            write_output(&run.join(name), b"mine").unwrap();
+            write_output(&run.join(name), b"mine again").unwrap();
+            assert_eq!(fs::read(run.join(name)).unwrap(), b"mine again", "{name}");
+        }
+        // The checkpoints by another name.
+        std::os::unix::fs::symlink(run.join("checkpoints/step-5"), folder.path().join("step")).unwrap();
+        std::os::unix::fs::symlink(run.join("checkpoints/step-5/model.safetensors"), folder.path().join("out"))
+            .unwrap();
+        for name in ["step/model.safetensors", "step/new", "out"] {
+            assert!(matches!(write_output(&folder.path().join(name), b"x"), Err(RunError::Link { .. })), "{name}");
+        }
+        assert!(matches!(write_output(&run, b"x"), Err(RunError::Special { .. })));
+        assert!(matches!(write_output(Path::new("/dev/null"), b"x"), Err(RunError::Special { .. })));
+        assert!(matches!(write_output(&folder.path().join("no/such"), b"x"), Err(RunError::Io { .. })));
+        assert_eq!(fs::read(run.join("checkpoints/step-5/model.safetensors")).unwrap(), b"the run's");
+    }
+
+    /// Whatever goes wrong half-way, the old file is there and nothing else is.
+    #[test]
+    fn an_output_that_fails_leaves_the_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.safetensors");
+        write_output(&path, b"old").unwrap();
+        let failing = |file: &mut dyn Write| {
+            file.write_all(&[7; 1 << 20])?;
+            Err(ErrorKind::StorageFull.into())
+        };
+        let error = write_output_with(&path, failing).unwrap_err().to_string();
+        assert!(error.contains("out.safetensors"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        write_output_with(&path, |file| (0..1000u32).try_for_each(|i| file.write_all(&i.to_le_bytes()))).unwrap();
+        assert_eq!(fs::read(&path).unwrap().len(), 4000);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_output_has_the_permissions_of_any_other_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (mine, other) = (folder.path().join("mine"), folder.path().join("other"));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        fs::write(&other, "").unwrap();
+        write_output(&mine, b"1").unwrap();
+        assert_eq!(mode(&mine), mode(&other));
+        fs::set_permissions(&mine, fs::Permissions::from_mode(0o640)).unwrap();
+        write_output(&mine, b"2").unwrap();
+        assert_eq!(mode(&mine), 0o640);
     }
 }

@@ -8,17 +8,12 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    config::Config,
     directory::{RunDirectory, State},
     error::RunError,
-    files, lines,
-    manifest::Manifest,
-    metrics::{self, Metric},
-    summary::{Status, Summary},
+    layout, limits, log,
+    metrics::MetricLine,
+    summary::Status,
 };
-
-/// Folders within folders that are looked into: an experiment's tuning runs are three deep.
-const DEEPEST: usize = 6;
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -82,12 +77,9 @@ pub fn find(folder: &Path) -> Result<Vec<RunDirectory>, RunError> {
 }
 
 fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    let run = RunDirectory::at(folder);
-    let has = |path: PathBuf| fs::symlink_metadata(path).is_ok();
-    let is_run = has(run.manifest_path()) || has(run.metrics_path()) || has(run.summary_path());
-    if is_run || has(run.config_path()) && has(folder.join(".lock")) {
+    if layout::is_run(folder) {
         found.push(folder.into());
-    } else if depth < DEEPEST {
+    } else if depth < limits::DEPTH {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 collect(&entry.path(), depth + 1, found);
@@ -96,10 +88,9 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Looks at a run directory. With `verify` every checksum is compared: of the config (in the directory's name), the manifest,
-/// each checkpoint and snapshot, and the metrics. A run that is being written to is only listed.
+/// Looks at a run directory. With `verify` every checksum is compared, and whether its files belong to one run. A run that is being written to is only listed.
 pub fn inspect(run: &RunDirectory, verify: bool) -> Inspection {
-    let config = load_config(run);
+    let config = run.config();
     let steps = config.as_ref().ok().map(|config| config.train.steps);
     let bytes = bytes_in(run.path(), 0);
     let mut inspection =
@@ -107,11 +98,11 @@ pub fn inspect(run: &RunDirectory, verify: bool) -> Inspection {
     let checkpoint = run.checkpoints().steps().ok().and_then(|steps| steps.last().copied());
     if run.is_running() {
         // The last line may be half-written, and a checkpoint on its way.
-        let last = lines::last::<Metric>(&run.metrics_path()).ok().flatten().map_or(0, |line| line.step);
+        let last = log::last::<MetricLine>(&run.metrics_path()).ok().flatten().map_or(0, |line| line.step);
         return Inspection { step: last.max(checkpoint.unwrap_or(0)), ..inspection };
     }
     let problems = &mut inspection.problems;
-    problems.extend(config.err());
+    problems.extend(config.err().map(|error| line(&error, &run.config_path())));
     (inspection.state, inspection.step) = match run.state() {
         Ok(State::Finished(summary)) => match summary.status {
             Status::Finished => (Condition::Done, summary.steps),
@@ -125,9 +116,12 @@ pub fn inspect(run: &RunDirectory, verify: bool) -> Inspection {
         }
     };
     if verify {
-        verify_config(run, problems);
-        verify_files(run, problems);
-        problems.dedup();
+        for error in problems_of(run) {
+            let problem = line(&error, &run.config_path());
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
     }
     if !problems.is_empty() {
         inspection.state = Condition::Damaged;
@@ -135,69 +129,38 @@ pub fn inspect(run: &RunDirectory, verify: bool) -> Inspection {
     inspection
 }
 
-/// The config, or what is wrong with it.
-fn load_config(run: &RunDirectory) -> Result<Config, String> {
-    let path = run.config_path();
-    // A config's reader takes pipes, which may never end.
-    if let Err(error @ RunError::NoFile { .. }) = files::open(&path) {
-        return Err(error.to_string());
-    }
-    Config::load(&path, &[]).map_err(|error| {
-        let problem = error.diagnostics().first().map(|diagnostic| diagnostic.problem.to_string());
-        format!("{}: {}", path.display(), problem.unwrap_or_default())
-    })
-}
-
-/// The directory's name ends in the hash of `config.toml` as it was written.
-fn verify_config(run: &RunDirectory, problems: &mut Vec<String>) {
-    let path = run.config_path();
-    let name = run.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let hash = name.rsplit_once("-").map_or("", |(_, hash)| hash);
-    let is_hash = hash.len() == 8 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if let Ok(text) = files::read_at_most(&path, 1 << 20)
-        && is_hash
-        && name.contains("-seed")
-        && !blake3::hash(&text).to_hex().starts_with(hash)
-    {
-        problems.push(format!("{}: not what the directory's name says: it was edited or damaged", path.display()));
+/// Every checksum that a run has, and whether its files belong together: the problems, those of its config aside.
+fn problems_of(run: &RunDirectory) -> Vec<RunError> {
+    match run.open() {
+        Ok(run) => run.verify(),
+        // Before its first step a run has neither manifest nor anything that could be another's.
+        Err(error) if error.is_absent() && !has_begun(run) => vec![],
+        Err(RunError::Config(_)) => vec![],
+        // What can be compared with itself still is.
+        Err(error) => {
+            let steps = run.checkpoints().steps().unwrap_or_default();
+            let checkpoints = steps.into_iter().filter_map(|step| run.checkpoints().load(step).err());
+            let steps = run.snapshots().steps().unwrap_or_default();
+            let snapshots = steps.into_iter().filter_map(|step| run.snapshots().load(step).err());
+            [error].into_iter().chain(checkpoints).chain(snapshots).collect()
+        }
     }
 }
 
-fn verify_files(run: &RunDirectory, problems: &mut Vec<String>) {
-    let mut note = |result: Result<(), RunError>| problems.extend(result.err().map(|error| error.to_string()));
-    let summary = Summary::read(&run.summary_path()).ok();
-    let checkpoints = run.checkpoints();
-    let steps = checkpoints.steps().unwrap_or_else(|error| {
-        note(Err(error));
-        vec![]
-    });
-    // It is written before the first step.
-    if summary.is_some() || !steps.is_empty() || run.manifest_path().exists() {
-        note(Manifest::read(&run.manifest_path()).map(drop));
-    }
-    for &step in &steps {
-        note(checkpoints.load(step).map(drop));
-    }
-    match run.snapshots().steps() {
-        Ok(steps) => steps.into_iter().for_each(|step| note(run.snapshots().load(step).map(drop))),
-        Err(error) => note(Err(error)),
-    }
-    let then = match &summary {
-        Some(summary) => summary.metrics.clone().map(|hash| (hash, run.metrics_hash())),
-        // A run that is not done may have logged more than its checkpoint counts on.
-        None => checkpoints.latest().ok().flatten().and_then(|latest| {
-            let step = latest.checkpoint.step;
-            latest.checkpoint.metrics.map(|hash| (hash, lines::hash_until::<Metric>(&run.metrics_path(), step)))
-        }),
-    };
-    match then {
-        Some((_, Err(error))) => note(Err(error)),
-        Some((then, Ok(now))) if then != now => note(Err(RunError::MetricsChanged { path: run.metrics_path() })),
-        _ => {}
-    }
-    match metrics::read_timings(&run.timing_path()) {
-        Err(error) if !files::is_absent(&error) => note(Err(error)),
-        _ => {}
+/// Whether anything was computed.
+fn has_begun(run: &RunDirectory) -> bool {
+    let has_steps = !run.checkpoints().steps().is_ok_and(|steps| steps.is_empty());
+    has_steps || run.manifest_path().exists() || run.summary_path().exists()
+}
+
+/// A problem in one line.
+fn line(error: &RunError, path: &Path) -> String {
+    match error {
+        RunError::Config(error) => {
+            let problem = error.diagnostics().first().map(|diagnostic| diagnostic.problem.to_string());
+            format!("{}: {}", path.display(), problem.unwrap_or_default())
+        }
+        error => error.to_string(),
     }
 }
 
@@ -205,7 +168,7 @@ fn verify_files(run: &RunDirectory, problems: &mut Vec<String>) {
 fn bytes_in(folder: &Path, depth: usize) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = entries.map(|entry| match entry.file_type() {
-        Ok(kind) if kind.is_dir() && depth < DEEPEST => bytes_in(&entry.path(), depth + 1),
+        Ok(kind) if kind.is_dir() && depth < limits::DEPTH => bytes_in(&entry.path(), depth + 1),
         Ok(kind) if kind.is_file() => entry.metadata().map_or(0, |metadata| metadata.len()),
         _ => 0,
     });

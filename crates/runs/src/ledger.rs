@@ -1,15 +1,14 @@
 //! The matching ledger: what the arms of an experiment share, in numbers, and whether that is what their regime
-//! demands. Made before training from one manifest an arm, and again for the report from every run's.
+//! demands. Made before training from one manifest an arm, and again for the report from every run's. Runs are held against
+//! each other pair by pair: what depends on the seed can differ between pairs, whichever of them are missing.
 
 mod facts;
 mod render;
 
-use architecture::{ModelConfig, cost};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub(crate) use facts::differences;
-pub use facts::{ArmFacts, Difference, differing_keys};
+pub use facts::{ArmDifference, ArmFacts};
 pub use render::thousands;
 
 use crate::{
@@ -47,17 +46,30 @@ pub struct Ledger {
     /// The arms, in the experiment's order; those without a run are left out.
     pub arms: Vec<ArmFacts>,
     /// Config keys in which an arm differs from the baseline.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<ArmDifference>,
+    /// Pairs whose two runs take another number of FLOPs a step.
+    pub other_flops: Vec<FlopsMismatch>,
     /// Pairs whose two runs see other data.
     pub other_data: Vec<DataMismatch>,
     /// Pairs whose two runs start from other weights where shapes agree.
     pub other_weights: Vec<WeightsMismatch>,
-    /// Pairs of runs that were held against each other for the two fields above.
+    /// Pairs of runs that were held against each other for the three fields above.
     pub pairs_compared: usize,
     /// Programs that ran, each once.
     pub programs: Vec<Program>,
     /// Backends that ran, each once, sorted.
     pub backends: Vec<String>,
+}
+
+/// Two runs of a pair with another cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlopsMismatch {
+    pub arm: String,
+    pub pair: u64,
+    /// FLOPs of a step of the arm.
+    pub found: u64,
+    /// Those of the baseline.
+    pub baseline: u64,
 }
 
 /// Two runs of a pair with other data.
@@ -98,8 +110,8 @@ pub enum Mismatch {
     )]
     Parameters { arm: String, baseline: String, found: u64, expected: u64, most: f64, advice: String },
     /// Another cost.
-    #[error("`{arm}` takes {found} FLOPs a step and `{baseline}` {expected}")]
-    Flops { arm: String, baseline: String, found: u64, expected: u64 },
+    #[error("pair {pair}: `{arm}` takes {found} FLOPs a step and `{baseline}` {expected}")]
+    Flops { arm: String, baseline: String, pair: u64, found: u64, expected: u64 },
     /// Other data.
     #[error("pair {pair}: `{arm}` sees other data than `{baseline}`: {found} and {expected}")]
     Data { arm: String, baseline: String, pair: u64, found: String, expected: String },
@@ -169,7 +181,7 @@ impl Ledger {
             if may || key == "train.lr" && self.tuned || key == "backend" {
                 continue;
             }
-            let Difference { arm, key, value, baseline_value } = difference.clone();
+            let ArmDifference { arm, key, value, baseline_value } = difference.clone();
             let baseline = self.baseline.clone();
             mismatches.push(Mismatch::Key { regime, arm, baseline, key, found: value, baseline_value });
         }
@@ -189,11 +201,12 @@ impl Ledger {
                 let (arm, baseline) = (arm.name.clone(), self.baseline.clone());
                 mismatches.push(Mismatch::Parameters { arm, baseline, found, expected, most, advice });
             }
-            let (found, expected) = (arm.flops_per_step.total(), baseline.flops_per_step.total());
-            if regime == Regime::Split && found != expected {
-                let (arm, baseline) = (arm.name.clone(), self.baseline.clone());
-                mismatches.push(Mismatch::Flops { arm, baseline, found, expected });
-            }
+            // Pair by pair; the first says enough.
+            let flops = self.other_flops.iter().find(|other| regime == Regime::Split && other.arm == arm.name);
+            mismatches.extend(flops.map(|other| {
+                let FlopsMismatch { arm, pair, found, baseline: expected } = other.clone();
+                Mismatch::Flops { arm, baseline: self.baseline.clone(), pair, found, expected }
+            }));
         }
     }
 
@@ -207,28 +220,6 @@ impl Ledger {
             mismatches.push(Mismatch::Weights { arm, baseline: self.baseline.clone(), pair, shared, differing });
         }
     }
-}
-
-/// Trainable parameters of a config's model.
-pub fn parameters(config: &Config) -> u64 {
-    cost::parameters(&config.model, config.dims()).total()
-}
-
-/// The `model.d_ff` with which a config's model comes nearest to `target` parameters; `None` without an MLP, or where
-/// even the narrowest MLP is more than half a unit too many.
-pub fn nearest_d_ff(config: &Config, target: u64) -> Option<usize> {
-    if !config.model.mlp || config.model.layers == 0 {
-        return None;
-    }
-    let with = |d_ff| {
-        let model = ModelConfig { d_ff: Some(d_ff), ..config.model.clone() };
-        cost::parameters(&model, config.dims()).total()
-    };
-    let unit = with(2) - with(1);
-    let fixed = with(1) - unit;
-    // Rounded to nearest.
-    let d_ff = (target.checked_sub(fixed)? + unit / 2) / unit;
-    (d_ff > 0).then(|| usize::try_from(d_ff).ok()).flatten()
 }
 
 #[cfg(test)]

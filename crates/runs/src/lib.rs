@@ -20,38 +20,54 @@
 //! - where it can go on from: [`Checkpoints`], each complete or absent
 //! - what its weights were on the way: [`Snapshots`]
 //! - how it ended: [`Summary`]
+//! - reading it: [`RunDirectory::open`], the one place where its files are asked whether they belong together, by the
+//!   [`Origin`] that each of them names
+//! - writing anything else: [`files::write_output`]
 //! - how run directories stand, and whether they are intact: [`inspection`]
-//! - what is compared, and that its arms match: [`Experiment`], [`Ledger`]
+//! - what is compared, and that its arms match: [`Experiment`], [`Ledger`]; in what two configs differ: [`differences`]
 //!
 //! Nothing here trains, and nothing here panics on what a user or a disk can cause.
 
 pub mod checkpoint;
 pub mod config;
+pub mod differences;
 pub mod directory;
+mod document;
 mod error;
 pub mod experiment;
 pub mod files;
+mod finite;
 pub mod inspection;
+mod layout;
 pub mod ledger;
-pub mod lines;
+mod limits;
+pub mod log;
 pub mod manifest;
 pub mod metrics;
 mod nearest;
-mod numbers;
+mod open;
+mod origin;
+mod sealed;
+mod sizes;
 pub mod snapshots;
 pub mod summary;
 pub mod tensors;
 
-pub use checkpoint::{Checkpoint, Checkpoints, Latest, Origin};
+pub use checkpoint::{Checkpoint, Checkpoints, Latest};
 pub use config::{Backend, Config, ConfigError, Schedule, ScheduleBy, TaskSection, TrainConfig};
+pub use differences::Difference;
 pub use directory::{Lock, RunDirectory, State};
 pub use error::RunError;
 pub use experiment::{Arm, Experiment, MetricName, PlannedRun, Regime};
 pub use inspection::{Condition, Inspection};
 pub use ledger::{Ledger, LedgerRun, Mismatch};
-pub use lines::Log;
-pub use manifest::{Fingerprints, Manifest, Program, WeightsFingerprint, weights_fingerprint};
-pub use metrics::{Metric, MetricsLog, Timing, TimingLog, read_metrics, read_timings};
-pub use snapshots::Snapshots;
+pub use log::Log;
+pub use manifest::{
+    Fingerprints, Manifest, Program, TensorFingerprint, WeightsFingerprint, weights_fingerprint,
+};
+pub use metrics::{MetricLine, MetricsLog, TimingLine, TimingLog, read_metrics, read_timings, read_timings_of};
+pub use open::OpenRun;
+pub use origin::Origin;
+pub use snapshots::{Snapshot, Snapshots};
 pub use summary::{Best, Score, Status, Summary};
 pub use tensors::Tensors;

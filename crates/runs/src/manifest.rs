@@ -5,10 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use architecture::Parts;
 use serde::{Deserialize, Serialize};
 
-use crate::{error::RunError, files};
-
-/// Largest manifest, in bytes: it has a line a tensor.
-const MOST_BYTES: u64 = 16 << 20;
+use crate::{error::RunError, limits, origin::Origin, sealed};
 
 /// The program that ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,13 +28,25 @@ pub struct Fingerprints {
     /// All initial weights together: [`WeightsFingerprint::all`].
     pub weights: String,
     /// Each initial tensor by parameter path: [`WeightsFingerprint::tensors`].
-    pub tensors: BTreeMap<String, String>,
+    pub tensors: BTreeMap<String, TensorFingerprint>,
+}
+
+/// One tensor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TensorFingerprint {
+    /// Length of each axis.
+    pub shape: Vec<usize>,
+    /// BLAKE3 of its path, shape and values, 64 hex digits.
+    pub blake3: String,
 }
 
 /// The content of `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
+    /// The resolved config, as in `config.toml`: what the run's other files are held against.
+    pub config: String,
     /// The program that ran.
     pub program: Program,
     /// The backend's name, as in the config.
@@ -63,7 +72,13 @@ impl Manifest {
     /// # Errors
     /// Where the disk is full or gone.
     pub fn write(&self, path: &Path) -> Result<(), RunError> {
-        files::write_sealed(path, self)
+        sealed::write(path, self)
+    }
+
+    /// The run that it is of.
+    pub fn origin(&self) -> Origin {
+        let Fingerprints { data, weights, .. } = self.fingerprints.clone();
+        Origin { config: self.config.clone(), data, weights }
     }
 
     /// Reads the file.
@@ -71,7 +86,7 @@ impl Manifest {
     /// # Errors
     /// Where there is none, or it is damaged, naming file and line.
     pub fn read(path: &Path) -> Result<Self, RunError> {
-        files::read_sealed(path, MOST_BYTES)
+        sealed::read(path, limits::MANIFEST)
     }
 }
 
@@ -80,8 +95,8 @@ impl Manifest {
 pub struct WeightsFingerprint {
     /// BLAKE3 over all tensors, 64 hex digits.
     pub all: String,
-    /// BLAKE3 of each tensor by its path, 64 hex digits.
-    pub tensors: BTreeMap<String, String>,
+    /// Each tensor by its path.
+    pub tensors: BTreeMap<String, TensorFingerprint>,
 }
 
 /// BLAKE3 over tensors sorted by path. What is hashed of each is its path, its shape and its values: the path's length
@@ -112,7 +127,8 @@ where
             one.update(&bytes);
             all.update(&bytes);
         }
-        hashes.insert(path, one.finalize().to_hex().to_string());
+        let blake3 = one.finalize().to_hex().to_string();
+        hashes.insert(path, TensorFingerprint { shape: shape.to_vec(), blake3 });
     }
     WeightsFingerprint { all: all.finalize().to_hex().to_string(), tensors: hashes }
 }
@@ -123,6 +139,7 @@ mod tests {
 
     fn manifest() -> Manifest {
         Manifest {
+            config: "seed = 3\n".into(),
             program: Program { version: "0.1.0".into(), commit: None, dirty: Some(true) },
             backend: "flex".into(),
             device: "CPU".into(),
@@ -133,7 +150,8 @@ mod tests {
             fingerprints: Fingerprints {
                 data: "aa".into(),
                 weights: "bb".into(),
-                tensors: [("token.weight".to_string(), "cc".to_string())].into(),
+                tensors: [("token.weight".to_string(), TensorFingerprint { shape: vec![16, 64], blake3: "cc".into() })]
+                    .into(),
             },
         }
     }
@@ -146,6 +164,7 @@ mod tests {
         assert_eq!(Manifest::read(&path).unwrap(), manifest());
         insta::assert_snapshot!(std::fs::read_to_string(&path).unwrap(), @r#"
         {
+          "config": "seed = 3\n",
           "program": {
             "version": "0.1.0",
             "commit": null,
@@ -169,10 +188,16 @@ mod tests {
             "data": "aa",
             "weights": "bb",
             "tensors": {
-              "token.weight": "cc"
+              "token.weight": {
+                "shape": [
+                  16,
+                  64
+                ],
+                "blake3": "cc"
+              }
             }
           },
-          "blake3": "e2fc822d7bf4147bbbc64267cfbe4f32db9134ba040bb9074f9dc5050958d3a3"
+          "blake3": "b60496c489ebeb9b50117f0ba5530f7405c24b44c91988a56fdcb15443ad42d3"
         }
         "#);
     }
@@ -187,7 +212,9 @@ mod tests {
             ("\"total\": 107", "\"rest\": 107", "missing field `total`"),
             ("\"threads\": 2", "\"threads\": \"2\"", "invalid type"),
         ] {
-            std::fs::write(&path, text.replace(from, to)).unwrap();
+            // Sealed as it is: what is read is not only undamaged.
+            let value: serde_json::Value = serde_json::from_str(&text.replace(from, to)).unwrap();
+            sealed::write(&path, &value).unwrap();
             let error = Manifest::read(&path).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains("manifest.json:"), "{error}");
         }
@@ -219,6 +246,6 @@ mod tests {
             .chain([0, 0, 128, 63, 0, 0, 0, 64])
             .collect::<Vec<u8>>();
         assert_eq!(one.all, blake3::hash(&bytes).to_hex().to_string());
-        assert_eq!(one.tensors["a"], one.all);
+        assert_eq!(one.tensors["a"], TensorFingerprint { shape: vec![2, 1], blake3: one.all });
     }
 }

@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::RunError,
-    lines::{self, Line, Log},
-    numbers,
+    finite,
+    log::{self, Line, Log},
+    origin::Origin,
 };
 
 /// A line of `metrics.jsonl`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Metric {
+pub struct MetricLine {
     /// Optimiser steps done, from 1; 0 is the untrained model.
     pub step: u64,
     /// Which set was measured: for training, the step's own batch before its update.
@@ -34,40 +35,40 @@ pub struct Metric {
     pub tokens: u64,
 }
 
-impl Metric {
+impl MetricLine {
     /// Whether a number isn't finite.
     pub fn diverged(&self) -> bool {
         [Some(self.loss), Some(self.accuracy), self.lr, self.grad_norm].into_iter().flatten().any(|x| !x.is_finite())
     }
 }
 
-/// [`Metric`] as it is written.
+/// [`MetricLine`] as it is written.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     step: u64,
     split: Split,
-    #[serde(with = "numbers")]
+    #[serde(with = "finite")]
     loss: f64,
-    #[serde(with = "numbers")]
+    #[serde(with = "finite")]
     accuracy: f64,
-    #[serde(with = "numbers::optional", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "finite::optional", default, skip_serializing_if = "Option::is_none")]
     lr: Option<f64>,
-    #[serde(with = "numbers::optional", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "finite::optional", default, skip_serializing_if = "Option::is_none")]
     grad_norm: Option<f64>,
     tokens: u64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     diverged: bool,
 }
 
-impl Serialize for Metric {
+impl Serialize for MetricLine {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { step, split, loss, accuracy, lr, grad_norm, tokens } = *self;
         Written { step, split, loss, accuracy, lr, grad_norm, tokens, diverged: self.diverged() }.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Metric {
+impl<'de> Deserialize<'de> for MetricLine {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Written { step, split, loss, accuracy, lr, grad_norm, tokens, diverged: _ } =
             Written::deserialize(deserializer)?;
@@ -75,7 +76,7 @@ impl<'de> Deserialize<'de> for Metric {
     }
 }
 
-impl Line for Metric {
+impl Line for MetricLine {
     fn step(&self) -> u64 {
         self.step
     }
@@ -88,18 +89,20 @@ impl Line for Metric {
 /// A line of `timing.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Timing {
+pub struct TimingLine {
     /// Optimiser steps done.
     pub step: u64,
     /// Wall-clock seconds since the run began, interruptions left out.
-    #[serde(with = "numbers")]
+    #[serde(with = "finite")]
     pub seconds: f64,
     /// Training tokens a second since the line before.
-    #[serde(with = "numbers")]
+    #[serde(with = "finite")]
     pub tokens_per_second: f64,
+    /// [`crate::Origin::id`] of the run that took it.
+    pub run: String,
 }
 
-impl Line for Timing {
+impl Line for TimingLine {
     fn step(&self) -> u64 {
         self.step
     }
@@ -110,25 +113,37 @@ impl Line for Timing {
 }
 
 /// `metrics.jsonl`, open for appending.
-pub type MetricsLog = Log<Metric>;
+pub type MetricsLog = Log<MetricLine>;
 
 /// `timing.jsonl`, open for appending.
-pub type TimingLog = Log<Timing>;
+pub type TimingLog = Log<TimingLine>;
 
 /// Reads `metrics.jsonl`; a last line that was cut off is left out.
 ///
 /// # Errors
 /// Where there is no such file, or a line is damaged, naming file and line.
-pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, RunError> {
-    lines::read(path)
+pub fn read_metrics(path: &Path) -> Result<Vec<MetricLine>, RunError> {
+    log::read(path)
 }
 
 /// Reads `timing.jsonl`, as [`read_metrics`] does.
 ///
 /// # Errors
 /// As [`read_metrics`].
-pub fn read_timings(path: &Path) -> Result<Vec<Timing>, RunError> {
-    lines::read(path)
+pub fn read_timings(path: &Path) -> Result<Vec<TimingLine>, RunError> {
+    log::read(path)
+}
+
+/// [`read_timings`], where all of it must be of the run `origin`.
+///
+/// # Errors
+/// As [`read_timings`], and [`RunError::OtherTimings`].
+pub fn read_timings_of(path: &Path, origin: &Origin) -> Result<Vec<TimingLine>, RunError> {
+    let (timings, expected) = (read_timings(path)?, origin.id());
+    match timings.iter().find(|line| line.run != expected) {
+        Some(line) => Err(RunError::OtherTimings { path: path.into(), found: line.run.clone(), expected }),
+        None => Ok(timings),
+    }
 }
 
 #[cfg(test)]
@@ -137,9 +152,9 @@ mod tests {
     use proptest::prelude::*;
     use std::fs;
 
-    fn metric(step: u64, split: Split) -> Metric {
+    fn metric(step: u64, split: Split) -> MetricLine {
         let train = split == Split::Train;
-        Metric {
+        MetricLine {
             step,
             split,
             loss: 2.0 / (step + 1) as f64,
@@ -181,9 +196,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (resumed, whole) = (folder.path().join("resumed.jsonl"), folder.path().join("whole.jsonl"));
         write(&resumed, 1..=150);
-        let mut log = MetricsLog::open(&resumed).unwrap();
+        let log = MetricsLog::open(&resumed).unwrap();
         assert_eq!(log.last_step(), Some(150));
-        log.truncate_after(100).unwrap();
+        drop(log);
+        let mut log = MetricsLog::open_until(&resumed, 100).unwrap();
         assert_eq!(log.last_step(), Some(100));
         // Step 100 is in the checkpoint, its lines are in the file.
         let error = log.append(&metric(100, Split::Validation)).unwrap_err().to_string();
@@ -231,10 +247,10 @@ mod tests {
 
     #[test]
     fn numbers_that_json_lacks_are_null_and_marked() {
-        let diverged = Metric { loss: f64::NAN, grad_norm: Some(f64::INFINITY), ..metric(7, Split::Train) };
+        let diverged = MetricLine { loss: f64::NAN, grad_norm: Some(f64::INFINITY), ..metric(7, Split::Train) };
         let text = serde_json::to_string(&diverged).unwrap();
         insta::assert_snapshot!(text, @r#"{"step":7,"split":"train","loss":null,"accuracy":0.1,"lr":0.003,"grad_norm":null,"tokens":14336,"diverged":true}"#);
-        let read: Metric = serde_json::from_str(&text).unwrap();
+        let read: MetricLine = serde_json::from_str(&text).unwrap();
         assert!(read.loss.is_nan() && read.grad_norm.unwrap().is_nan() && read.diverged());
         assert_eq!(read.lr, diverged.lr);
     }
@@ -243,12 +259,14 @@ mod tests {
     fn timings_go_both_ways() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("timing.jsonl");
-        let timing = |step| Timing { step, seconds: step as f64 / 3.0, tokens_per_second: 12345.678 };
+        let timing =
+            |step| TimingLine { step, seconds: step as f64 / 3.0, tokens_per_second: 12345.678, run: "ab".into() };
         let mut log = TimingLog::open(&path).unwrap();
         for step in 1..=4 {
             log.append(&timing(step)).unwrap();
         }
-        log.truncate_after(2).unwrap();
+        drop(log);
+        TimingLog::open_until(&path, 2).unwrap();
         assert_eq!(read_timings(&path).unwrap(), [timing(1), timing(2)]);
     }
 
@@ -257,8 +275,8 @@ mod tests {
         fn every_finite_number_comes_back(bits: u64) {
             let number = f64::from_bits(bits);
             prop_assume!(number.is_finite());
-            let metric = Metric { loss: number, grad_norm: Some(number), ..metric(1, Split::Train) };
-            let read: Metric = serde_json::from_str(&serde_json::to_string(&metric).unwrap()).unwrap();
+            let metric = MetricLine { loss: number, grad_norm: Some(number), ..metric(1, Split::Train) };
+            let read: MetricLine = serde_json::from_str(&serde_json::to_string(&metric).unwrap()).unwrap();
             prop_assert_eq!(read.loss.to_bits(), bits);
             prop_assert_eq!(read.grad_norm.map(f64::to_bits), Some(bits));
         }

@@ -1,20 +1,45 @@
 //! `snapshots/step-N.safetensors`: the weights at some steps of a run, for whoever wants to see how they came about.
 //!
 //! A run can't go on from them: that is what [`crate::Checkpoints`] are for. A snapshot is complete or absent, and the same
-//! bytes whatever was interrupted on the way. Its metadata holds the fingerprint of its weights, with which reading compares
-//! them. The untrained weights need none: they follow from the config.
+//! bytes whatever was interrupted on the way. Its metadata says which run and step it is of, and holds the fingerprint of its
+//! weights, with which reading compares them. The untrained weights need none: they follow from the config.
 
 use std::{fs, io::ErrorKind, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     error::RunError,
     files,
+    layout::TEMPORARY,
     manifest::weights_fingerprint,
+    origin::Origin,
     tensors::{self, Tensors},
 };
 
-/// Key of the fingerprint in a file's metadata.
-const FINGERPRINT: &str = "weights_blake3";
+/// Key of a file's metadata.
+const HEADER: &str = "headcount";
+
+/// The weights of a run at one step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// Optimiser steps done.
+    pub step: u64,
+    /// The run that it belongs to.
+    pub origin: Origin,
+    /// Weights by parameter path.
+    pub model: Tensors,
+}
+
+/// A snapshot's metadata, in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    step: u64,
+    /// [`weights_fingerprint`] of the weights.
+    weights_blake3: String,
+    origin: Origin,
+}
 
 /// The snapshots of a run.
 #[derive(Clone, Debug)]
@@ -33,28 +58,38 @@ impl Snapshots {
         self.folder.join(format!("step-{step}.safetensors"))
     }
 
-    /// Writes the weights at `step` by parameter path, whole or not at all.
+    /// Writes the weights at a step, whole or not at all.
     ///
     /// # Errors
     /// Where the disk is full or gone, or a tensor's shape doesn't fit its values.
-    pub fn save(&self, step: u64, model: &Tensors) -> Result<(), RunError> {
+    pub fn save(&self, snapshot: &Snapshot) -> Result<(), RunError> {
         files::refuse_link(&self.folder)?;
         fs::create_dir_all(&self.folder).map_err(RunError::io("create", &self.folder))?;
-        let path = self.path(step);
-        let metadata = [(FINGERPRINT.to_string(), fingerprint(model))].into();
-        files::write_atomically(&path, &tensors::to_bytes_with(model, Some(metadata), &path)?)
+        let Snapshot { step, origin, model } = snapshot;
+        let path = self.path(*step);
+        let header = Header { step: *step, weights_blake3: fingerprint(model), origin: origin.clone() };
+        // One key: of several the order, and so the bytes, would vary.
+        let header = serde_json::to_string(&header).map_err(RunError::json(&path, 0))?;
+        let bytes = tensors::to_bytes_with(model, Some([(HEADER.to_string(), header)].into()), &path)?;
+        files::write_atomically(&path, &bytes)
     }
 
-    /// Reads the weights at `step` and compares them with their fingerprint; snapshots of early versions have none.
+    /// Reads the weights at `step` and compares them with their fingerprint. Whether they are of this run is for
+    /// [`crate::OpenRun::snapshot`] to say.
     ///
     /// # Errors
     /// Where there is no such snapshot, it is no valid file of tensors, or it was damaged.
-    pub fn load(&self, step: u64) -> Result<Tensors, RunError> {
+    pub fn load(&self, step: u64) -> Result<Snapshot, RunError> {
         let path = self.path(step);
-        let (tensors, metadata) = tensors::read(&path)?;
-        match metadata.get(FINGERPRINT) {
-            Some(then) if *then != fingerprint(&tensors) => Err(RunError::Fingerprint { path }),
-            _ => Ok(tensors),
+        let (model, metadata) = tensors::read(&path)?;
+        let header = metadata.get(HEADER).and_then(|text| serde_json::from_str::<Header>(text).ok());
+        match header {
+            Some(header) if header.weights_blake3 != fingerprint(&model) => Err(RunError::Fingerprint { path }),
+            Some(header) if header.step != step => {
+                Err(RunError::OtherStep { path, expected: step, found: header.step })
+            }
+            Some(header) => Ok(Snapshot { step, origin: header.origin, model }),
+            None => Err(RunError::Fingerprint { path }),
         }
     }
 
@@ -71,7 +106,7 @@ impl Snapshots {
     /// Removes all snapshots and what interrupted writing left, and the folder if nothing else is in it.
     pub(crate) fn clear(&self) -> Result<(), RunError> {
         for name in self.names()? {
-            if step_of(name.strip_suffix(files::TEMPORARY).unwrap_or(&name)).is_some() {
+            if step_of(name.strip_suffix(TEMPORARY).unwrap_or(&name)).is_some() {
                 files::remove(&self.folder.join(name))?;
             }
         }
@@ -115,8 +150,10 @@ mod tests {
     use super::*;
     use architecture::HostTensor;
 
-    fn weights(value: f32) -> Tensors {
-        Tensors::from([("blocks.0.x".to_string(), HostTensor { shape: vec![2], values: vec![value, -value] })])
+    fn snapshot(step: u64, value: f32) -> Snapshot {
+        let tensor = HostTensor { shape: vec![2], values: vec![value, -value] };
+        let origin = Origin { config: "seed = 1".into(), ..Default::default() };
+        Snapshot { step, origin, model: [("blocks.0.x".to_string(), tensor)].into() }
     }
 
     #[test]
@@ -125,11 +162,17 @@ mod tests {
         let snapshots = Snapshots::new(folder.path().join("snapshots"));
         assert!(snapshots.steps().unwrap().is_empty());
         for step in [100, 50, 800] {
-            snapshots.save(step, &weights(step as f32)).unwrap();
+            snapshots.save(&snapshot(step, step as f32)).unwrap();
         }
-        snapshots.save(50, &weights(3.0)).unwrap();
+        snapshots.save(&snapshot(50, 3.0)).unwrap();
         assert_eq!(snapshots.steps().unwrap(), [50, 100, 800]);
-        assert_eq!((snapshots.load(50).unwrap(), snapshots.load(800).unwrap()), (weights(3.0), weights(800.0)));
+        assert_eq!(
+            (snapshots.load(50).unwrap(), snapshots.load(800).unwrap()),
+            (snapshot(50, 3.0), snapshot(800, 800.0))
+        );
+        fs::rename(snapshots.path(100), snapshots.path(150)).unwrap();
+        assert!(matches!(snapshots.load(150), Err(RunError::OtherStep { expected: 150, found: 100, .. })));
+        fs::rename(snapshots.path(150), snapshots.path(100)).unwrap();
         assert!(snapshots.load(51).unwrap_err().to_string().contains("step-51.safetensors"));
 
         fs::write(snapshots.path(7).with_extension("safetensors.tmp"), "half").unwrap();
@@ -153,7 +196,7 @@ mod tests {
     fn a_link_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let elsewhere = Snapshots::new(folder.path().join("elsewhere"));
-        elsewhere.save(5, &weights(1.0)).unwrap();
+        elsewhere.save(&snapshot(5, 1.0)).unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&elsewhere.folder, &link).unwrap();
         Snapshots::new(&link).clear().unwrap();

@@ -5,20 +5,17 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{error::RunError, files, numbers};
-
-/// Largest summary, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+use crate::{error::RunError, finite, limits, origin::Origin, sealed};
 
 /// What was measured on one set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Score {
     /// Mean cross-entropy over scored positions, in nats; `null` in the file if it isn't finite.
-    #[serde(with = "numbers")]
+    #[serde(with = "finite")]
     pub loss: f64,
     /// Share of scored positions predicted right, 0 to 1; `null` in the file if it isn't finite.
-    #[serde(with = "numbers")]
+    #[serde(with = "finite")]
     pub accuracy: f64,
 }
 
@@ -29,10 +26,10 @@ pub struct Best {
     /// Optimiser steps done by then.
     pub step: u64,
     /// Validation loss, in nats.
-    #[serde(with = "numbers")]
+    #[serde(with = "finite")]
     pub loss: f64,
     /// Validation accuracy, 0 to 1.
-    #[serde(with = "numbers")]
+    #[serde(with = "finite")]
     pub accuracy: f64,
 }
 
@@ -75,9 +72,10 @@ pub struct Summary {
     pub test: Option<Score>,
     /// The step with the smallest validation loss.
     pub best: Option<Best>,
-    /// BLAKE3 of `metrics.jsonl` as it was then, 64 hex digits; runs of early versions have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metrics: Option<String>,
+    /// BLAKE3 of `metrics.jsonl` as it was then, 64 hex digits.
+    pub metrics: String,
+    /// The run that ended.
+    pub origin: Origin,
 }
 
 impl Summary {
@@ -86,7 +84,7 @@ impl Summary {
     /// # Errors
     /// Where the disk is full or gone.
     pub fn write(&self, path: &Path) -> Result<(), RunError> {
-        files::write_sealed(path, self)
+        sealed::write(path, self)
     }
 
     /// Reads the file.
@@ -94,7 +92,7 @@ impl Summary {
     /// # Errors
     /// Where there is none, or it is damaged, naming file and line.
     pub fn read(path: &Path) -> Result<Self, RunError> {
-        files::read_sealed(path, MOST_BYTES)
+        sealed::read(path, limits::SUMMARY)
     }
 }
 
@@ -115,7 +113,8 @@ mod tests {
             validation: Some(score),
             test: None,
             best,
-            metrics: None,
+            metrics: "aa".into(),
+            origin: Origin { config: "seed = 1\n".into(), data: "bb".into(), weights: "cc".into() },
         };
         summary.write(&path).unwrap();
         assert_eq!(Summary::read(&path).unwrap(), summary);
@@ -135,7 +134,13 @@ mod tests {
             "loss": 0.034,
             "accuracy": 0.992
           },
-          "blake3": "3c4af41f31234cc3aa5b06af3848ddcd9b972cb92f36c060062c8d980efb5e48"
+          "metrics": "aa",
+          "origin": {
+            "config": "seed = 1\n",
+            "data": "bb",
+            "weights": "cc"
+          },
+          "blake3": "e126c57762b2b45fad7ecc58e8427f88835f5a25e0c4debe3044da82e5f5c17c"
         }
         "#);
         let finished = Summary { status: Status::Finished, test: Some(score), ..summary };
@@ -145,12 +150,12 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_summary_names_file_and_line() {
+    fn a_summary_of_something_else_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("summary.json");
-        std::fs::write(&path, "{\n  \"status\": \"finished\",\n  \"steps\": oops\n}").unwrap();
+        sealed::write(&path, &serde_json::json!({ "status": "finished", "steps": "oops" })).unwrap();
         let error = Summary::read(&path).unwrap_err().to_string();
-        assert!(error.contains("summary.json:3:"), "{error}");
+        assert!(error.contains("summary.json:") && error.contains("invalid type"), "{error}");
     }
 
     #[test]

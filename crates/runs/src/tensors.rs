@@ -8,15 +8,10 @@ use std::{
 use architecture::HostTensor;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
-use crate::{error::RunError, files};
+use crate::{error::RunError, files, limits};
 
 /// Tensors by parameter path, sorted.
 pub type Tensors = BTreeMap<String, HostTensor>;
-
-/// Largest tensor file, in bytes: twice the largest model's weights (the optimiser holds two moments), and a header.
-const MOST_BYTES: u64 = (8 << 30) + MOST_HEADER;
-/// Largest header of a tensor file, in bytes: a hundred for each of 80,000 tensors. What is read of it takes more memory.
-const MOST_HEADER: u64 = 8 << 20;
 
 /// A safetensors file's bytes; the same for the same tensors.
 ///
@@ -58,8 +53,8 @@ pub fn to_bytes_with(
 pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Tensors, RunError> {
     let refuse = |message: String| RunError::Tensors { path: path.into(), message };
     let header = bytes.first_chunk().map_or(0, |length| u64::from_le_bytes(*length));
-    if header > MOST_HEADER {
-        return Err(refuse(format!("a header of {header} bytes; at most {MOST_HEADER}")));
+    if header > limits::TENSOR_HEADER {
+        return Err(refuse(format!("a header of {header} bytes; at most {}", limits::TENSOR_HEADER)));
     }
     let file = SafeTensors::deserialize(bytes).map_err(|error| refuse(error.to_string()))?;
     let mut tensors = Tensors::new();
@@ -79,7 +74,7 @@ pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Tensors, RunError> {
 /// # Errors
 /// As [`from_bytes`], and where the file can't be read.
 pub(crate) fn read(path: &Path) -> Result<(Tensors, HashMap<String, String>), RunError> {
-    let bytes = files::read_at_most(path, MOST_BYTES)?;
+    let bytes = files::read_at_most(path, limits::TENSORS)?;
     let tensors = from_bytes(&bytes, path)?;
     let metadata = SafeTensors::read_metadata(&bytes).ok().and_then(|(_, header)| header.metadata().clone());
     Ok((tensors, metadata.unwrap_or_default()))

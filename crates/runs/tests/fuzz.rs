@@ -10,8 +10,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use architecture::HostTensor;
-use headcount_runs::{Checkpoint, Checkpoints, Config, Experiment, Metric, MetricsLog, Tensors, read_metrics};
+use headcount_runs::{
+    Checkpoint, Checkpoints, Config, Experiment, HostTensor, MetricLine, MetricsLog, Tensors, read_metrics,
+};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -230,6 +231,12 @@ fn tensors(count: usize) -> Tensors {
     (0..count).map(|index| (format!("blocks.{index}.weight"), tensor(index))).collect()
 }
 
+/// An object with its hash as the last key.
+fn sealed(text: &str) -> String {
+    let open = text.strip_suffix('}').unwrap();
+    format!("{open},\"blake3\":\"{}\"}}\n", blake3::hash(text.as_bytes()).to_hex())
+}
+
 /// Each file of a checkpoint in turn. Those of tensors come with the right checksums: whoever makes them can make those too.
 #[test]
 fn checkpoints() {
@@ -249,8 +256,11 @@ fn checkpoints() {
     fuzz("model.safetensors", vec![model], |file| {
         let (model, optimiser) = (stamp(file), stamp(&optimiser));
         let files = format!("{{\"model.safetensors\":{model},\"optimiser.safetensors\":{optimiser}}}");
-        let index = format!("{{\"step\":7,\"validation\":null,\"best\":null,\"files\":{files}}}");
-        fs::write(at("checkpoint.json"), index).unwrap();
+        let origin = "{\"config\":\"\",\"data\":\"\",\"weights\":\"\"}";
+        let index = format!(
+            "{{\"step\":7,\"validation\":null,\"best\":null,\"metrics\":\"\",\"origin\":{origin},\"files\":{files}}}"
+        );
+        fs::write(at("checkpoint.json"), sealed(&index)).unwrap();
         fs::write(at("model.safetensors"), file).unwrap();
         checkpoints.load(7).is_ok()
     });
@@ -261,7 +271,7 @@ fn metrics() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("metrics.jsonl");
     let line =
-        |step, split| Metric { step, split, loss: 0.5, accuracy: 0.25, lr: Some(3e-3), grad_norm: None, tokens: 9 };
+        |step, split| MetricLine { step, split, loss: 0.5, accuracy: 0.25, lr: Some(3e-3), grad_norm: None, tokens: 9 };
     let mut log = MetricsLog::open(&path).unwrap();
     for step in 1..=20 {
         log.append(&line(step, data::Split::Train)).unwrap();

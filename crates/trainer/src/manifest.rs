@@ -18,6 +18,7 @@ pub fn manifest(config: &Config, device: &Device, threads: usize) -> Result<Mani
         tensors::to_host(&arm.model(device)?).into_iter().map(|(path, tensor)| (path, tensor.shape, tensor.values)),
     );
     Ok(Manifest {
+        config: config.to_toml(),
         program: program(),
         backend: config.backend.to_string(),
         device: backend::describe(config.backend, device),

@@ -15,8 +15,8 @@ use data::{Generator, Split, TrainingOrder};
 use model::tensors::{self, LoadError};
 use model::{Call, CallError, Decoder, Dropout};
 use runs::{
-    Best, Checkpoint, Config, Metric, MetricsLog, Origin, RunDirectory, RunError, Score, Status, Summary, Timing,
-    TimingLog, TrainConfig,
+    Best, Checkpoint, Config, MetricLine, MetricsLog, Origin, RunDirectory, RunError, Score, Snapshot, Status, Summary,
+    TimingLine, TimingLog, TrainConfig,
 };
 use thiserror::Error;
 
@@ -40,9 +40,6 @@ pub enum TrainError {
     /// A checkpoint of another model.
     #[error("the checkpoint of step {step} doesn't fit the model: {error}; train again with --force")]
     Checkpoint { step: u64, error: LoadError },
-    /// A checkpoint that was copied there.
-    #[error("{} belongs to a run of another config or other data: remove it, or train again with --force", path.display())]
-    OtherRun { path: PathBuf },
     /// The run directory can't be read or written.
     #[error(transparent)]
     Files(#[from] RunError),
@@ -99,7 +96,9 @@ fn run(
     // ---- Model and optimiser, and how far an earlier call came --------------------------------------------------------
     let training_device = device.clone().autodiff();
     let mut model = arm.model(&training_device)?;
-    let (latest, damaged) = match directory.checkpoints().latest()? {
+    let initial = tensors::to_host(&model).into_iter().map(|(path, tensor)| (path, tensor.shape, tensor.values));
+    let origin = Origin::new(config, arm.data_fingerprint(), runs::weights_fingerprint(initial).all);
+    let (latest, damaged) = match directory.checkpoints().latest_of(&origin)? {
         Some(latest) => (Some(latest.checkpoint), latest.damaged),
         None => (None, vec![]),
     };
@@ -111,18 +110,13 @@ fn run(
         }
         None => AdamW::new(settings, &model),
     };
-    let origin = Origin { config: config.fingerprint(), data: arm.data_fingerprint() };
-    if let Some(Checkpoint { step, origin: Some(other), .. }) = &latest
-        && *other != origin
-    {
-        return Err(TrainError::OtherRun { path: directory.checkpoints().path(*step) });
-    }
     let is_new = latest.is_none(); // a run stopped before its first step has a checkpoint of step 0
     let first_step = latest.as_ref().map_or(0, |checkpoint| checkpoint.step);
     let mut score = latest.as_ref().and_then(|checkpoint| checkpoint.validation);
     let mut best = latest.as_ref().and_then(|checkpoint| checkpoint.best);
-    let metrics_then = latest.as_ref().and_then(|checkpoint| checkpoint.metrics.clone());
-    let mut log = Logs::open(directory, latest.map(|checkpoint| checkpoint.step), arm.tokens_after(first_step))?;
+    let metrics_then = latest.as_ref().map(|checkpoint| checkpoint.metrics.clone());
+    let mut log =
+        Logs::open(directory, &origin, latest.map(|checkpoint| checkpoint.step), arm.tokens_after(first_step))?;
     if metrics_then.is_some_and(|then| directory.metrics_hash().is_ok_and(|now| now != then)) {
         return Err(TrainError::MetricsChanged { path: directory.metrics_path(), step: first_step });
     }
@@ -181,7 +175,7 @@ fn run(
         });
         if is_logged && tally.scored > 0 {
             let line = metric(step, Split::Train, &tally, arm.tokens_after(step));
-            log.metric(&Metric { lr: Some(lr), grad_norm: Some(norm), ..line })?;
+            log.metric(&MetricLine { lr: Some(lr), grad_norm: Some(norm), ..line })?;
         }
 
         // Evaluation, snapshot and checkpoint.
@@ -199,7 +193,8 @@ fn run(
                 is_best = best.is_some_and(|best| best.step == step);
                 // Before the checkpoint: a run that goes on from there has it.
                 if snapshot_steps.contains(&step) {
-                    directory.snapshots().save(step, &tensors::to_host(&model))?;
+                    let (origin, model) = (saver.origin.clone(), tensors::to_host(&model));
+                    directory.snapshots().save(&Snapshot { step, origin, model })?;
                 }
             }
         }
@@ -225,8 +220,8 @@ fn run(
         saver.tidy(step, best)?; // a kill may have come before that of the last checkpoint
     }
     let validation = score.filter(|_| !diverged);
-    let (tokens, metrics) = (arm.tokens_after(step), Some(directory.metrics_hash()?));
-    let summary = Summary { status, steps: step, tokens, validation, test, best, metrics };
+    let (tokens, metrics) = (arm.tokens_after(step), directory.metrics_hash()?);
+    let summary = Summary { status, steps: step, tokens, validation, test, best, metrics, origin: saver.origin };
     summary.write(&directory.summary_path())?;
     Ok(Ending::Done(summary))
 }
@@ -302,7 +297,7 @@ impl Saver<'_> {
     ) -> Result<(), TrainError> {
         log.sync()?;
         let (model, optimiser) = (tensors::to_host(model), optimiser.to_host());
-        let (metrics, origin) = (Some(self.directory.metrics_hash()?), Some(self.origin.clone()));
+        let (metrics, origin) = (self.directory.metrics_hash()?, self.origin.clone());
         let checkpoint = Checkpoint { step, validation, best, metrics, origin, model, optimiser };
         self.directory.checkpoints().save(&checkpoint)?;
         Ok(self.tidy(step, best)?)
@@ -320,8 +315,8 @@ impl Saver<'_> {
     }
 }
 
-fn metric(step: u64, split: Split, tally: &Tally, tokens: u64) -> Metric {
-    Metric { step, split, loss: tally.mean_loss(), accuracy: tally.accuracy(), lr: None, grad_norm: None, tokens }
+fn metric(step: u64, split: Split, tally: &Tally, tokens: u64) -> MetricLine {
+    MetricLine { step, split, loss: tally.mean_loss(), accuracy: tally.accuracy(), lr: None, grad_norm: None, tokens }
 }
 
 fn score_of(tally: &Tally) -> Score {
@@ -332,6 +327,8 @@ fn score_of(tally: &Tally) -> Score {
 struct Logs {
     metrics: MetricsLog,
     timing: TimingLog,
+    /// [`Origin::id`].
+    run: String,
     /// Seconds that earlier calls took.
     seconds_before: f64,
     started: Instant,
@@ -341,16 +338,20 @@ struct Logs {
 
 impl Logs {
     /// Opens both so that they go on after `step`, by which `tokens` had been read, or anew.
-    fn open(directory: &RunDirectory, step: Option<u64>, tokens: u64) -> Result<Self, RunError> {
+    fn open(directory: &RunDirectory, origin: &Origin, step: Option<u64>, tokens: u64) -> Result<Self, RunError> {
         let (metrics, timing) = directory.logs_after(step)?;
         let seconds_before = match step {
-            Some(_) => runs::read_timings(&directory.timing_path())?.last().map_or(0.0, |line| line.seconds),
+            Some(_) => {
+                let lines = runs::read_timings_of(&directory.timing_path(), origin)?;
+                lines.last().map_or(0.0, |line| line.seconds)
+            }
             None => 0.0,
         };
-        Ok(Self { metrics, timing, seconds_before, started: Instant::now(), last: (seconds_before, tokens) })
+        let run = origin.id();
+        Ok(Self { metrics, timing, run, seconds_before, started: Instant::now(), last: (seconds_before, tokens) })
     }
 
-    fn metric(&mut self, metric: &Metric) -> Result<(), RunError> {
+    fn metric(&mut self, metric: &MetricLine) -> Result<(), RunError> {
         self.metrics.append(metric)
     }
 
@@ -362,7 +363,7 @@ impl Logs {
         let seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
         let (last_seconds, last_tokens) = std::mem::replace(&mut self.last, (seconds, tokens));
         let tokens_per_second = (tokens - last_tokens) as f64 / (seconds - last_seconds).max(1e-9);
-        self.timing.append(&Timing { step, seconds, tokens_per_second })
+        self.timing.append(&TimingLine { step, seconds, tokens_per_second, run: self.run.clone() })
     }
 
     fn sync(&mut self) -> Result<(), RunError> {

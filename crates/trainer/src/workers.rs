@@ -133,8 +133,8 @@ pub fn run(
 /// How far a job is; an error also where it is done and its files are no longer what it wrote.
 fn state(job: &Job) -> Result<State, RunError> {
     let state = job.directory.state()?;
-    if let State::Finished(summary) = &state {
-        job.directory.check_finished(&job.config, summary)?;
+    if let State::Finished(_) = &state {
+        job.directory.open_as(&job.config)?;
     }
     Ok(state)
 }

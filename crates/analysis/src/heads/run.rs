@@ -1,7 +1,7 @@
 //! The heads of one run, from its directory.
 
 use burn::tensor::Device;
-use runs::{Config, RunDirectory, State, Status, Tensors, weights_fingerprint};
+use runs::{Config, OpenRun, RunDirectory, Status, Tensors, weights_fingerprint};
 
 use super::{
     HeadError, encode,
@@ -53,35 +53,30 @@ pub fn analyse_or_read(
 ) -> Result<HeadAnalysis, HeadError> {
     let run = Run::open(config, directory)?;
     let computed_from = run.computed_from()?;
-    if let (Some(kept), false) = (read(directory), anew)
+    if let (Some(kept), false) = (read(&run.open), anew)
         && kept.computed_from == computed_from
         && run.steps(steps).iter().all(|step| kept.steps.iter().any(|kept| kept.step == *step))
     {
         return Ok(kept);
     }
     let analysis = run.analyse(&computed_from, steps, device)?;
-    // Numbers, text and lists alone: nothing that JSON lacks.
-    let text = serde_json::to_string(&analysis).unwrap_or_default() + "\n";
-    crate::results::write_whole(&directory.heads_path(), text.as_bytes())?;
+    run.open.write_heads(&analysis)?;
     Ok(analysis)
 }
 
-/// What was kept; `None` where there is nothing, or nothing of this version. Then it is made anew.
-fn read(directory: &RunDirectory) -> Option<HeadAnalysis> {
-    let text = runs::files::read_at_most(&directory.heads_path(), MOST_BYTES).ok()?;
-    let kept: HeadAnalysis = serde_json::from_slice(&text).ok()?;
+/// What was kept; `None` where there is nothing, nothing of this version, or what is damaged or another run's. Then it is made
+/// anew.
+fn read(run: &OpenRun) -> Option<HeadAnalysis> {
+    let kept: HeadAnalysis = run.heads().ok()??;
     (kept.schema_version == SCHEMA_VERSION).then_some(kept)
 }
-
-/// Largest file of an analysis that is read, in bytes: maps take megabytes.
-const MOST_BYTES: u64 = 256 << 20;
 
 /// A run that is done, and the steps at which it has weights.
 struct Run<'a> {
     config: &'a Config,
-    directory: &'a RunDirectory,
-    /// `summary.json`, as it is.
-    summary: Vec<u8>,
+    open: OpenRun,
+    /// `summary.json` in one line.
+    summary: String,
     /// After step 0, rising.
     kept: Vec<Kept>,
 }
@@ -103,21 +98,23 @@ impl Kept {
 
 impl<'a> Run<'a> {
     fn open(config: &'a Config, directory: &'a RunDirectory) -> Result<Self, HeadError> {
-        let State::Finished(ended) = directory.state()? else {
+        let open = directory.open_as(config)?;
+        let Some(ended) = open.summary() else {
             return Err(HeadError::NotDone { path: directory.path().into() });
         };
-        let summary = runs::files::read_at_most(&directory.summary_path(), MOST_BYTES)?;
-        let snapshots = directory.snapshots().steps()?.into_iter();
+        // Numbers, text and lists alone: nothing that JSON lacks.
+        let summary = serde_json::to_string(ended).unwrap_or_default();
+        let snapshots = open.snapshot_steps()?.into_iter();
         let mut kept: Vec<Kept> =
             snapshots.filter(|step| (1..=ended.steps).contains(step)).map(Kept::Snapshot).collect();
-        let checkpoint = directory.checkpoints().steps()?.into_iter().rfind(|step| *step <= ended.steps);
+        let checkpoint = open.checkpoint_steps()?.into_iter().rfind(|step| *step <= ended.steps);
         let last = kept.last().map_or(0, |kept| kept.step());
         kept.extend(checkpoint.filter(|step| *step > last).map(Kept::Checkpoint));
         let last = kept.last().map_or(0, |kept| kept.step());
         if last < ended.steps && (ended.status == Status::Finished || last == 0) {
             return Err(HeadError::NoWeights { path: directory.path().into(), step: ended.steps });
         }
-        Ok(Self { config, directory, summary, kept })
+        Ok(Self { config, open, summary, kept })
     }
 
     /// The steps that `steps` means: 0 first.
@@ -131,8 +128,8 @@ impl<'a> Run<'a> {
 
     fn weights(&self, kept: Kept) -> Result<Tensors, HeadError> {
         Ok(match kept {
-            Kept::Snapshot(step) => self.directory.snapshots().load(step)?,
-            Kept::Checkpoint(step) => self.directory.checkpoints().load(step)?.model,
+            Kept::Snapshot(step) => self.open.snapshot(step)?.model,
+            Kept::Checkpoint(step) => self.open.checkpoint(step)?.model,
         })
     }
 
@@ -145,7 +142,7 @@ impl<'a> Run<'a> {
         };
         add(&MEASURES_VERSION.to_le_bytes());
         add(self.config.to_toml().as_bytes());
-        add(&self.summary);
+        add(self.summary.as_bytes());
         for kept in &self.kept {
             let weights = self.weights(*kept)?.into_iter();
             add(&kept.step().to_le_bytes());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use architecture::Parts;
 use data::Split;
-use runs::{Config, ConfigError, Manifest, RunDirectory, RunError, Score, State, Status, read_metrics};
+use runs::{RunDirectory, RunError, Score, State, Status};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -64,9 +64,6 @@ pub struct RunScore {
 /// Why a run has no page.
 #[derive(Debug, Error)]
 pub enum RunReportError {
-    /// Its config.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
     /// A file of it.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -82,18 +79,14 @@ impl RunReport {
     /// Where a file is missing or damaged, and where nothing has been measured yet.
     pub fn read(directory: &RunDirectory) -> Result<Self, RunReportError> {
         let path = directory.path();
-        let config = Config::load(&directory.config_path(), &[])?;
-        let summary = match directory.state()? {
-            State::Finished(summary) => Some(summary),
-            State::Started { last_step: Some(_) } => None,
-            State::Started { .. } | State::Absent => {
-                return Err(RunReportError::Nothing { path: path.display().to_string() });
-            }
-        };
-        let manifest = Manifest::read(&directory.manifest_path())?;
-        let metrics = read_metrics(&directory.metrics_path())?;
+        if matches!(directory.state()?, State::Started { last_step: None } | State::Absent) {
+            return Err(RunReportError::Nothing { path: path.display().to_string() });
+        }
+        let run = directory.open()?;
+        let (config, manifest, summary) = (run.config(), run.manifest().clone(), run.summary());
+        let metrics = run.metrics()?;
         let steps = metrics.last().map_or(0, |metric| metric.step);
-        let (status, finished) = match summary.as_ref().map(|summary| summary.status) {
+        let (status, finished) = match summary.map(|summary| summary.status) {
             Some(Status::Finished) => ("finished".to_string(), true),
             Some(Status::Diverged { step }) => (format!("diverged at step {step}"), false),
             None => (format!("stopped after step {steps}"), false),
@@ -104,7 +97,7 @@ impl RunReport {
         let norms: Vec<f64> = training().filter_map(|metric| metric.grad_norm).collect();
         let validated = metrics.iter().filter(|metric| metric.split == Split::Validation && metric.loss.is_finite());
         let best = validated.min_by(|a, b| a.loss.total_cmp(&b.loss));
-        let done = summary.as_ref().filter(|_| finished);
+        let done = summary.filter(|_| finished);
         let curves = RunCurves { arm: config.name.clone(), pair: config.seed, curves: run_curves(&metrics, 0) };
         Ok(Self {
             name: path
@@ -130,7 +123,7 @@ impl RunReport {
                 curves: vec![curves],
                 machines: machines([&manifest].into_iter()),
                 file: SourceFile { name: "config.toml".into(), text: config.to_toml() },
-                task: TaskFacts::of(&config),
+                task: TaskFacts::of(config),
             },
             parameters: manifest.parameters,
             flops_per_step: manifest.flops_per_step,

@@ -1,7 +1,7 @@
 //! One arm: its outcomes, how fast it learnt, how steadily.
 
 use data::Split;
-use runs::{Arm, Experiment, Metric, MetricName, Status, experiment::number_at};
+use runs::{Arm, Experiment, MetricLine, MetricName, Status, experiment::number_at};
 use serde::{Deserialize, Serialize};
 
 use super::{ArmResult, ResultsError, RunResult, RunStatus, collect::Record, curves};
@@ -114,7 +114,7 @@ fn summarise(
         Some(threshold) => solve_rate(&outcomes, threshold, metric.direction, LEVEL)?,
         None => None,
     };
-    let metrics: Vec<&[Metric]> = ended.iter().map(|record| record.metrics()).collect();
+    let metrics: Vec<&[MetricLine]> = ended.iter().map(|record| record.metrics()).collect();
     Ok(ArmResult {
         name: arm.name.clone(),
         label: arm.label.clone(),
@@ -167,19 +167,19 @@ fn run(record: &Record, name: MetricName, first_step: Option<u64>) -> RunResult 
 }
 
 /// Step and value of every validation.
-fn validated(metrics: &[Metric], accuracy: bool) -> Vec<(u64, f64)> {
-    let value = |metric: &Metric| if accuracy { metric.accuracy } else { metric.loss };
+fn validated(metrics: &[MetricLine], accuracy: bool) -> Vec<(u64, f64)> {
+    let value = |metric: &MetricLine| if accuracy { metric.accuracy } else { metric.loss };
     let validated = metrics.iter().filter(|metric| metric.split == Split::Validation);
     validated.map(|metric| (metric.step, value(metric))).collect()
 }
 
 /// Training losses and gradient norms in the order logged.
-fn trained(metrics: &[Metric]) -> (Vec<f64>, Vec<f64>) {
+fn trained(metrics: &[MetricLine]) -> (Vec<f64>, Vec<f64>) {
     let lines = || metrics.iter().filter(|metric| metric.split == Split::Train);
     (lines().map(|metric| metric.loss).collect(), lines().filter_map(|metric| metric.grad_norm).collect())
 }
 
-fn stability(runs: &[&[Metric]]) -> Stability {
+fn stability(runs: &[&[MetricLine]]) -> Stability {
     let mut stability = Stability::default();
     let mut ratios = vec![];
     for run in runs {

@@ -3,8 +3,8 @@
 use std::fs;
 
 use runs::{
-    Config, Experiment, Ledger, LedgerRun, Manifest, Metric, PlannedRun, RunDirectory, RunError, State, Status,
-    Summary, read_metrics,
+    Config, Experiment, Ledger, LedgerRun, Manifest, MetricLine, PlannedRun, RunDirectory, RunError, State, Status,
+    Summary, TimingLine,
 };
 
 use super::RunProblem;
@@ -19,7 +19,8 @@ pub(crate) struct Record {
 struct Ended {
     summary: Summary,
     manifest: Manifest,
-    metrics: Vec<Metric>,
+    metrics: Vec<MetricLine>,
+    timings: Vec<TimingLine>,
 }
 
 impl Record {
@@ -29,8 +30,13 @@ impl Record {
     }
 
     /// Its metrics, empty if it has not ended: half a run says nothing.
-    pub fn metrics(&self) -> &[Metric] {
+    pub fn metrics(&self) -> &[MetricLine] {
         self.ending.as_ref().map_or(&[], |ended| &ended.metrics)
+    }
+
+    /// Its wall-clock figures, as far as they are there.
+    pub fn timings(&self) -> &[TimingLine] {
+        self.ending.as_ref().map_or(&[], |ended| &ended.timings)
     }
 
     /// Its manifest, if it ended.
@@ -94,9 +100,14 @@ fn ended(plan: &PlannedRun) -> Result<Ended, String> {
         State::Started { last_step: None } => Err("stopped before its first step".into()),
         State::Started { last_step: Some(step) } => Err(format!("stopped after step {step}")),
         State::Finished(summary) => {
-            let manifest = directory.check_finished(&plan.config, &summary).map_err(damaged)?;
-            let metrics = read_metrics(&directory.metrics_path()).map_err(damaged)?;
-            Ok(Ended { summary, manifest, metrics })
+            let run = directory.open_as(&plan.config).map_err(damaged)?;
+            let metrics = run.metrics().map_err(damaged)?;
+            let timings = match run.timings() {
+                // A run without times is no less a run.
+                Err(error) if error.is_absent() => vec![],
+                timings => timings.map_err(damaged)?,
+            };
+            Ok(Ended { summary, manifest: run.manifest().clone(), metrics, timings })
         }
     }
 }

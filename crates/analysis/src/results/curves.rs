@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use data::Split;
-use runs::Metric;
+use runs::MetricLine;
 use serde::{Deserialize, Serialize};
 
 use statistics::describe::{mean_of_checked, quantile_of_sorted, sorted};
@@ -65,10 +65,11 @@ impl Band {
 }
 
 /// The curves of the runs of one arm.
-pub(super) fn curves(runs: &[&[Metric]]) -> Vec<Curve> {
+pub(super) fn curves(runs: &[&[MetricLine]]) -> Vec<Curve> {
     let curve = |split| {
-        let of_split = |run: &&[Metric]| run.iter().filter(|metric| metric.split == split).cloned().collect::<Vec<_>>();
-        let runs: Vec<Vec<Metric>> = runs.iter().map(of_split).collect();
+        let of_split =
+            |run: &&[MetricLine]| run.iter().filter(|metric| metric.split == split).cloned().collect::<Vec<_>>();
+        let runs: Vec<Vec<MetricLine>> = runs.iter().map(of_split).collect();
         let longest = runs.iter().map(Vec::len).max().unwrap_or_default();
         let averaged_steps = if split == Split::Train { longest.div_ceil(MOST_POINTS).max(1) } else { 1 };
         Curve { split, averaged_steps, points: points(&runs, averaged_steps, longest) }
@@ -76,7 +77,7 @@ pub(super) fn curves(runs: &[&[Metric]]) -> Vec<Curve> {
     [curve(Split::Train), curve(Split::Validation)].into_iter().filter(|curve| !curve.points.is_empty()).collect()
 }
 
-fn points(runs: &[Vec<Metric>], averaged_steps: usize, longest: usize) -> Vec<CurvePoint> {
+fn points(runs: &[Vec<MetricLine>], averaged_steps: usize, longest: usize) -> Vec<CurvePoint> {
     let mut at: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
     for run in runs {
         for chunk in run.chunks(averaged_steps) {

@@ -1,7 +1,7 @@
 //! What the report's page shows beside results and timings: the curve of every run, where it ran, and how to repeat it.
 
-use data::Split;
-use runs::{Config, Experiment, Manifest, Metric, Program, experiment};
+use data::{Split, Task};
+use runs::{Config, Experiment, Manifest, MetricLine, Program, experiment};
 use serde::Serialize;
 
 use super::{collect::Record, curves::MOST_POINTS};
@@ -105,29 +105,29 @@ pub(super) fn context(experiment: &Experiment, records: &[Record]) -> Context {
     }
 }
 
-fn trained(metrics: &[Metric]) -> usize {
+fn trained(metrics: &[MetricLine]) -> usize {
     metrics.iter().filter(|metric| metric.split == Split::Train).count()
 }
 
 /// Training and validation of one run; those that it lacks are left out. `longest` is the number of training lines of
 /// the longest run that it stands beside, so that all are thinned alike.
-pub(crate) fn run_curves(metrics: &[Metric], longest: usize) -> Vec<RunCurve> {
+pub(crate) fn run_curves(metrics: &[MetricLine], longest: usize) -> Vec<RunCurve> {
     let of = |split| metrics.iter().filter(|metric| metric.split == split).collect::<Vec<_>>();
     let (training, validation) = (of(Split::Train), of(Split::Validation));
     let averaged = longest.max(training.len()).div_ceil(MOST_POINTS).max(1);
     let every = validation.len().div_ceil(MOST_VALIDATED).max(1);
     let last = validation.len().saturating_sub(1);
-    let kept: Vec<&[&Metric]> =
+    let kept: Vec<&[&MetricLine]> =
         validation.chunks(1).enumerate().filter(|(i, _)| i % every == 0 || *i == last).map(|(_, c)| c).collect();
     let curves = [curve(Split::Train, &training.chunks(averaged).collect::<Vec<_>>()), curve(Split::Validation, &kept)];
     curves.into_iter().filter(|curve| !curve.step.is_empty()).collect()
 }
 
-fn curve(split: Split, chunks: &[&[&Metric]]) -> RunCurve {
+fn curve(split: Split, chunks: &[&[&MetricLine]]) -> RunCurve {
     let mut curve = RunCurve { split, step: vec![], tokens: vec![], loss: vec![], accuracy: vec![] };
     for chunk in chunks {
         let Some(last) = chunk.last() else { continue };
-        let mean = |value: fn(&Metric) -> f64| {
+        let mean = |value: fn(&MetricLine) -> f64| {
             let mean = chunk.iter().map(|metric| value(metric)).sum::<f64>() / chunk.len() as f64;
             Some(mean as f32).filter(|mean| mean.is_finite())
         };
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn long_curves_are_thinned_and_keep_their_last_point() {
-        let metric = |step: u64, split| Metric {
+        let metric = |step: u64, split| MetricLine {
             step,
             split,
             loss: if step == 1000 { f64::NAN } else { step as f64 },
@@ -168,7 +168,7 @@ mod tests {
             grad_norm: None,
             tokens: 10 * step,
         };
-        let metrics: Vec<Metric> =
+        let metrics: Vec<MetricLine> =
             (1..=1000).flat_map(|step| [metric(step, Split::Train), metric(step, Split::Validation)]).collect();
         let curves = run_curves(&metrics, 0);
         assert_eq!(curves.len(), 2);

@@ -1,6 +1,6 @@
 //! Wall-clock figures, apart from everything that can be compared.
 
-use runs::{Experiment, read_timings};
+use runs::Experiment;
 use serde::{Deserialize, Serialize};
 
 use super::collect::Record;
@@ -44,9 +44,7 @@ pub struct RunTiming {
 
 pub(super) fn timings(experiment: &Experiment, records: &[Record]) -> Timings {
     let timing = |record: &Record| {
-        // A run without times is no less a run.
-        let lines = read_timings(&record.plan.directory.timing_path()).ok()?;
-        let seconds = lines.last().map(|line| line.seconds).filter(|seconds| seconds.is_finite())?;
+        let seconds = record.timings().last().map(|line| line.seconds).filter(|seconds| seconds.is_finite())?;
         let tokens = record.summary()?.tokens as f64;
         Some(RunTiming {
             arm: record.plan.arm.clone(),

@@ -4,7 +4,10 @@ use std::{f64::consts::TAU, fs, path::PathBuf};
 
 use architecture::Parts;
 use data::Split;
-use runs::{Best, Experiment, Fingerprints, Manifest, Metric, PlannedRun, Program, Score, Status, Summary, Timing};
+use runs::{
+    Best, Experiment, Fingerprints, Manifest, MetricLine, PlannedRun, Program, Score, Status, Summary,
+    TensorFingerprint, TimingLine,
+};
 
 /// How a run goes.
 #[derive(Clone, Copy)]
@@ -99,12 +102,14 @@ fn write(run: &PlannedRun, kind: Kind) {
         Kind::Stopped { after } => (0.9, after, None),
     };
     let lock = run.directory.create(&run.config).unwrap();
-    manifest(run).write(&run.directory.manifest_path()).unwrap();
+    let manifest = manifest(run);
+    manifest.write(&run.directory.manifest_path()).unwrap();
+    let origin = manifest.origin();
     let (mut metrics, mut timings) = run.directory.logs_after(None).unwrap();
     let mut best = None;
     for step in 0..=last {
         let exact = score(run, at, step);
-        let line = |split, score: Score| Metric {
+        let line = |split, score: Score| MetricLine {
             step,
             split,
             loss: score.loss,
@@ -121,7 +126,9 @@ fn write(run: &PlannedRun, kind: Kind) {
         }
         if step.is_multiple_of(50) {
             metrics.append(&line(Split::Validation, exact)).unwrap();
-            timings.append(&Timing { step, seconds: step as f64 / 16.0, tokens_per_second: 32768.0 }).unwrap();
+            timings
+                .append(&TimingLine { step, seconds: step as f64 / 16.0, tokens_per_second: 32768.0, run: origin.id() })
+                .unwrap();
             best = Best::of(best, step, exact);
         }
     }
@@ -130,8 +137,8 @@ fn write(run: &PlannedRun, kind: Kind) {
     if let Some(status) = status {
         let finished = (status == Status::Finished).then(|| score(run, at, last));
         let (validation, test) = (finished, finished);
-        let metrics = Some(run.directory.metrics_hash().unwrap());
-        let summary = Summary { status, steps: last, tokens: last * 2048, validation, test, best, metrics };
+        let metrics = run.directory.metrics_hash().unwrap();
+        let summary = Summary { status, steps: last, tokens: last * 2048, validation, test, best, metrics, origin };
         summary.write(&run.directory.summary_path()).unwrap();
     }
     if matches!(kind, Kind::Damaged) {
@@ -142,7 +149,9 @@ fn write(run: &PlannedRun, kind: Kind) {
 
 fn manifest(run: &PlannedRun) -> Manifest {
     let config = &run.config;
+    let blake3 = format!("token {}", config.seed);
     Manifest {
+        config: config.to_toml(),
         program: Program { version: "0.1.0".into(), commit: Some("0123456789abcdef".into()), dirty: Some(false) },
         backend: config.backend.to_string(),
         device: "CPU".into(),
@@ -153,7 +162,7 @@ fn manifest(run: &PlannedRun) -> Manifest {
         fingerprints: Fingerprints {
             data: format!("data {}", config.seed),
             weights: format!("weights {}", config.seed),
-            tensors: [("token.weight".to_string(), format!("token {}", config.seed))].into(),
+            tensors: [("token.weight".to_string(), TensorFingerprint { shape: vec![16, 64], blake3 })].into(),
         },
     }
 }

@@ -12,8 +12,8 @@ fn checkpoint(step: u64, best: u64) -> Checkpoint {
         step,
         validation: Some(score),
         best: Some(Best { step: best, loss: score.loss, accuracy: score.accuracy }),
-        metrics: Some("0".repeat(64)),
-        origin: Some(Origin { config: "1".repeat(64), data: "2".repeat(64) }),
+        metrics: "0".repeat(64),
+        origin: Origin { config: "seed = 1".into(), data: "2".repeat(64), weights: "3".repeat(64) },
         model: [("head.weight".to_string(), tensor(&[2, 3])), ("norm.scale".to_string(), tensor(&[2]))].into(),
         optimiser: [("head.weight.moment_1".to_string(), tensor(&[2, 3]))].into(),
     }

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::limits;
+
 /// The learning rate after its warmup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -102,7 +104,7 @@ impl Default for TrainConfig {
 
 /// Why a run can't be trained as its `[train]` section says.
 #[derive(Clone, Debug, PartialEq, Error)]
-pub enum TrainError {
+pub enum TrainConfigError {
     /// A count is out of range.
     #[error("{key} = {value} is out of range: {least} to {most}")]
     Count { key: &'static str, value: u64, least: u64, most: u64 },
@@ -132,7 +134,7 @@ pub enum TrainError {
     },
 }
 
-impl TrainError {
+impl TrainConfigError {
     /// The key of `[train]` at fault.
     pub fn key(&self) -> &'static str {
         match self {
@@ -154,19 +156,6 @@ pub struct SampleSizes {
     /// The widest activation of a position: `d_model`, H·K, `d_ff` or the number of outputs.
     pub width: usize,
 }
-
-/// Most steps, and most of what is counted in steps.
-const MOST_STEPS: u64 = 100_000_000;
-/// Most samples in a batch, and most micro-batches in a step.
-const MOST_SAMPLES: u64 = 1 << 16;
-/// Most samples in a step.
-const MOST_STEP_SAMPLES: u128 = 1 << 24;
-/// Most numbers in one tensor: 1 GiB of f32.
-const MOST_ELEMENTS: u128 = 1 << 28;
-/// Most checkpoints that a run keeps, besides the best.
-const MOST_CHECKPOINTS: u64 = 1000;
-/// Most snapshots of a run.
-const MOST_SNAPSHOTS: u64 = 1000;
 
 impl TrainConfig {
     /// Steps at which a snapshot is kept, rising: for k of 1 to n = `snapshots` the evaluated step nearest to
@@ -206,21 +195,21 @@ impl TrainConfig {
     }
 
     /// Refuses what can't be trained, or what would take gigabytes for one tensor, naming the values at fault.
-    pub fn check(&self, sizes: SampleSizes, train_examples: Option<u64>) -> Result<(), TrainError> {
+    pub fn check(&self, sizes: SampleSizes, train_examples: Option<u64>) -> Result<(), TrainConfigError> {
         for (key, value, least, most) in [
-            ("steps", self.steps, 0, MOST_STEPS),
-            ("batch_size", self.batch_size as u64, 1, MOST_SAMPLES),
-            ("warmup", self.warmup, 0, MOST_STEPS),
-            ("accumulate", self.accumulate as u64, 1, MOST_SAMPLES),
-            ("eval_every", self.eval_every, 1, MOST_STEPS),
-            ("eval_batch", self.eval_batch as u64, 1, MOST_SAMPLES),
-            ("log_every", self.log_every, 1, MOST_STEPS),
-            ("checkpoint_every", self.checkpoint_every(), 1, MOST_STEPS),
-            ("keep_checkpoints", self.keep_checkpoints(), 1, MOST_CHECKPOINTS),
-            ("snapshots", self.snapshots, 0, MOST_SNAPSHOTS),
+            ("steps", self.steps, 0, limits::STEPS),
+            ("batch_size", self.batch_size as u64, 1, limits::SAMPLES),
+            ("warmup", self.warmup, 0, limits::STEPS),
+            ("accumulate", self.accumulate as u64, 1, limits::SAMPLES),
+            ("eval_every", self.eval_every, 1, limits::STEPS),
+            ("eval_batch", self.eval_batch as u64, 1, limits::SAMPLES),
+            ("log_every", self.log_every, 1, limits::STEPS),
+            ("checkpoint_every", self.checkpoint_every(), 1, limits::STEPS),
+            ("keep_checkpoints", self.keep_checkpoints(), 1, limits::CHECKPOINTS),
+            ("snapshots", self.snapshots, 0, limits::SNAPSHOTS),
         ] {
             if value < least || value > most {
-                return Err(TrainError::Count { key, value, least, most });
+                return Err(TrainConfigError::Count { key, value, least, most });
             }
         }
         // NaN is in no range.
@@ -235,24 +224,24 @@ impl TrainConfig {
             ("clip_norm", self.clip_norm, 0.0, 1e9, "0 (off) to 1e9"),
         ] {
             if !(least..=most).contains(&value) {
-                return Err(TrainError::Real { key, value, range });
+                return Err(TrainConfigError::Real { key, value, range });
             }
         }
         if self.min_lr > self.lr {
-            return Err(TrainError::MinLr { lr: self.lr, min_lr: self.min_lr });
+            return Err(TrainConfigError::MinLr { lr: self.lr, min_lr: self.min_lr });
         }
         if self.schedule_by == ScheduleBy::Pass && train_examples.is_none() {
-            return Err(TrainError::PassWithoutSet);
+            return Err(TrainConfigError::PassWithoutSet);
         }
         let (batch_size, accumulate) = (self.batch_size, self.accumulate);
         let samples = batch_size as u128 * accumulate as u128;
-        if samples > MOST_STEP_SAMPLES {
-            return Err(TrainError::StepTooLarge { batch_size, accumulate, samples, most: MOST_STEP_SAMPLES });
+        if samples > limits::STEP_SAMPLES {
+            return Err(TrainConfigError::StepTooLarge { batch_size, accumulate, samples, most: limits::STEP_SAMPLES });
         }
         self.check_memory(sizes)
     }
 
-    fn check_memory(&self, sizes: SampleSizes) -> Result<(), TrainError> {
+    fn check_memory(&self, sizes: SampleSizes) -> Result<(), TrainConfigError> {
         let advice = "; use a smaller batch_size and a larger accumulate";
         for (key, value, advice) in [("batch_size", self.batch_size, advice), ("eval_batch", self.eval_batch, "")] {
             let positions = value as u128 * sizes.length as u128;
@@ -261,8 +250,15 @@ impl TrainConfig {
                 ("attention scores, batch x heads x length x length", sizes.heads as u128 * sizes.length as u128),
             ] {
                 let elements = positions.saturating_mul(of_a_position);
-                if elements > MOST_ELEMENTS {
-                    return Err(TrainError::BatchTooLarge { key, value, what, elements, most: MOST_ELEMENTS, advice });
+                if elements > limits::ELEMENTS {
+                    return Err(TrainConfigError::BatchTooLarge {
+                        key,
+                        value,
+                        what,
+                        elements,
+                        most: limits::ELEMENTS,
+                        advice,
+                    });
                 }
             }
         }
@@ -328,7 +324,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn snapshots_are_evaluated_steps(steps in 1u64..=MOST_STEPS, every in 1u64..=MOST_STEPS, count in 1u64..=40) {
+        fn snapshots_are_evaluated_steps(steps in 1u64..=limits::STEPS, every in 1u64..=limits::STEPS, count in 1u64..=40) {
             let found = TrainConfig { steps, eval_every: every, snapshots: count, ..Default::default() }.snapshot_steps();
             prop_assert!(found.is_sorted_by(|a, b| a < b) && found.len() as u64 <= count);
             prop_assert_eq!(found.last(), Some(&steps));

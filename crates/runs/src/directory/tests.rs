@@ -1,5 +1,5 @@
 use super::*;
-use crate::{checkpoint::Checkpoint, metrics::Timing, summary::Status};
+use crate::{checkpoint::Checkpoint, metrics::TimingLine, snapshots::Snapshot, summary::Status};
 
 fn config() -> Config {
     Config::parse("name = \"h8\"\nseed = 3\n[task]\nkind = \"registers\"\n", "h8.toml").unwrap()
@@ -7,12 +7,21 @@ fn config() -> Config {
 
 fn summary() -> Summary {
     let best = None;
-    Summary { status: Status::Finished, steps: 800, tokens: 1, validation: None, test: None, best, metrics: None }
+    Summary {
+        status: Status::Finished,
+        steps: 800,
+        tokens: 1,
+        validation: None,
+        test: None,
+        best,
+        metrics: String::new(),
+        origin: Default::default(),
+    }
 }
 
-fn metric(step: u64) -> Metric {
+fn metric(step: u64) -> MetricLine {
     let split = data::Split::Train;
-    Metric { step, split, loss: 1.0, accuracy: 0.5, lr: None, grad_norm: None, tokens: step }
+    MetricLine { step, split, loss: 1.0, accuracy: 0.5, lr: None, grad_norm: None, tokens: step }
 }
 
 #[test]
@@ -30,7 +39,7 @@ fn a_run_goes_from_absent_to_finished_and_back() {
     let (mut metrics, mut timings) = run.logs_after(None).unwrap();
     for step in 1..=7 {
         metrics.append(&metric(step)).unwrap();
-        timings.append(&Timing { step, seconds: 1.0, tokens_per_second: 1.0 }).unwrap();
+        timings.append(&TimingLine { step, seconds: 1.0, tokens_per_second: 1.0, run: String::new() }).unwrap();
     }
     drop((metrics, timings));
     assert_eq!(run.state().unwrap(), State::Started { last_step: Some(7) });
@@ -38,7 +47,7 @@ fn a_run_goes_from_absent_to_finished_and_back() {
     assert_eq!((metrics.last_step(), timings.last_step()), (Some(5), Some(5)));
 
     run.checkpoints().save(&Checkpoint { step: 5, ..Default::default() }).unwrap();
-    run.snapshots().save(5, &Default::default()).unwrap();
+    run.snapshots().save(&Snapshot { step: 5, origin: Default::default(), model: Default::default() }).unwrap();
     summary().write(&run.summary_path()).unwrap();
     fs::write(run.heads_path(), "{}").unwrap();
     assert_eq!(run.state().unwrap(), State::Finished(summary()));

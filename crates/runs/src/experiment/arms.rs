@@ -5,25 +5,20 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use toml::de::{DeTable, DeValue};
-
-use super::{
-    Arm, Regime,
-    reader::{Leaf, Section, Text},
-};
+use super::{Arm, Regime};
 use crate::{
-    config::{Config, ConfigError, Diagnostic, Problem, Shown},
-    ledger,
+    config::Config,
+    differences,
+    document::{ConfigError, Diagnostic, Document, KeyNode, KeyPlace, Leaf, Problem, Section, Shown, Value},
+    limits, sizes,
 };
 
-/// Most arms, grid included.
-const MOST_ARMS: usize = 64;
 /// Keys of an arm that aren't a config's.
 const OWN_KEYS: [&str; 3] = ["config", "label", "seed_offset"];
 
 /// What all arms start from.
 pub(super) struct Base<'a> {
-    text: Text<'a>,
+    document: Document<'a>,
     /// The experiment file's folder.
     folder: &'a Path,
     /// A config file, and where it was named.
@@ -38,10 +33,23 @@ pub(super) struct Draft {
     overrides: Vec<Leaf>,
 }
 
-impl Text<'_> {
-    /// A value that can't be, at a span.
-    pub fn impossible_at(self, span: Range<usize>, key: &str, message: String) -> ConfigError {
-        self.at(span, Problem::Impossible { key: key.into(), message }).into()
+/// A value that can't be, at a span.
+fn impossible_at(document: Document<'_>, span: Range<usize>, key: &str, message: String) -> ConfigError {
+    document.at_span(span, Problem::Impossible { key: key.into(), message }).into()
+}
+
+/// The span of a key, or of its value, in the file; there are no overrides here.
+fn key_span(node: &KeyNode) -> Range<usize> {
+    match &node.place {
+        KeyPlace::File { key, .. } => key.clone(),
+        KeyPlace::Override(_) => 0..0,
+    }
+}
+
+fn value_span(node: &KeyNode) -> Range<usize> {
+    match &node.place {
+        KeyPlace::File { value, .. } => value.clone(),
+        KeyPlace::Override(_) => 0..0,
     }
 }
 
@@ -49,29 +57,23 @@ impl<'a> Base<'a> {
     /// `base = "..."`, or `[base]` with `config = "..."` and config keys.
     pub fn read(root: &Section<'a>, path: &'a Path) -> Result<Self, ConfigError> {
         let folder = path.parent().unwrap_or(Path::new(""));
-        let mut base = Self { text: root.text, folder, file: None, leaves: vec![] };
-        let Some((_, value)) = root.get("base") else { return Ok(base) };
-        match value.get_ref() {
-            DeValue::String(file) => base.file = Some((base.beside(file), value.span())),
-            DeValue::Table(table) => {
-                let section = Section { text: root.text, path: "base", table };
+        let mut base = Self { document: root.document, folder, file: None, leaves: vec![] };
+        let Some(node) = root.get("base") else { return Ok(base) };
+        match (&node.value, root.inner("base", node)) {
+            (Value::Text(file), _) => base.file = Some((base.beside(file), value_span(node))),
+            (_, Some(section)) => {
                 refuse_names(&section, &["config"])?;
                 base.file = base.config(&section)?;
                 base.leaves = section.leaves(&["config"])?;
             }
-            _ => return Err(root.wrong_type("base", value, "a config file's path or a section")),
+            _ => return Err(root.wrong_type("base", node, "a config file's path or a section")),
         }
         Ok(base)
     }
 
-    /// The experiment file's text.
-    pub fn text(&self) -> Text<'a> {
-        self.text
-    }
-
     fn config(&self, section: &Section<'_>) -> Result<Option<(PathBuf, Range<usize>)>, ConfigError> {
-        let Some(file) = section.words("config")? else { return Ok(None) };
-        Ok(section.get("config").map(|(_, value)| (self.beside(&file), value.span())))
+        let Some(file) = section.value::<String>("config")? else { return Ok(None) };
+        Ok(section.get("config").map(|node| (self.beside(&file), value_span(node))))
     }
 
     /// A path relative to the experiment file, without `a/../`.
@@ -103,7 +105,7 @@ impl<'a> Base<'a> {
         let config = match file {
             Some((path, _)) => Config::load(path, &overrides),
             // A text that is not empty but says nothing: everything comes from the overrides.
-            None => Config::parse_with("#", self.text.origin, &overrides),
+            None => Config::parse_with("#", self.document.origin, &overrides),
         };
         config.map_err(|error| {
             let relocate = |diagnostic: &Diagnostic| {
@@ -113,17 +115,17 @@ impl<'a> Base<'a> {
                     (Shown::Override(set), _) => {
                         let at = all().chain(&own).find(|leaf| format!("{}={}", leaf.key, leaf.value) == *set);
                         let span = at.map_or_else(|| span.clone(), |leaf| leaf.span.clone());
-                        Diagnostic { help, ..self.text.at(span, problem) }
+                        Diagnostic { help, ..self.document.at_span(span, problem) }
                     }
                     (Shown::File, Some((path, span))) => {
                         let message = format!("{}: {problem}", path.display());
                         let problem = Problem::Impossible { key: "config".into(), message };
-                        Diagnostic { help, ..self.text.at(span.clone(), problem) }
+                        Diagnostic { help, ..self.document.at_span(span.clone(), problem) }
                     }
                     (Shown::File, None) => {
                         let mut help = help;
                         help.push("or name a config file: `base = \"../configs/h8.toml\"`".into());
-                        Diagnostic { help, ..self.text.at(span.clone(), problem) }
+                        Diagnostic { help, ..self.document.at_span(span.clone(), problem) }
                     }
                     (Shown::Excerpt(_), _) => diagnostic.clone(),
                 }
@@ -135,16 +137,9 @@ impl<'a> Base<'a> {
 
 /// All arms, and the first key of the grid.
 pub(super) fn read<'a>(root: &Section<'a>, base: &Base<'a>) -> Result<(Vec<Draft>, Option<String>), ConfigError> {
-    let table = |key: &'a str| {
-        let table = root.read(key, "a section", |value| match value {
-            DeValue::Table(table) => Some(table),
-            _ => None,
-        })?;
-        Ok::<_, ConfigError>(table.map(|table: &'a DeTable<'a>| Section { text: root.text, path: key, table }))
-    };
     let mut drafts = vec![];
     let mut grid_key = None;
-    if let Some(grid) = table("grid")? {
+    if let Some(grid) = root.section("grid")? {
         let axes = axes(&grid)?;
         grid_key = axes.first().map(|axis| axis.0.clone());
         for leaves in product(&grid, &axes)? {
@@ -155,25 +150,25 @@ pub(super) fn read<'a>(root: &Section<'a>, base: &Base<'a>) -> Result<(Vec<Draft
             drafts.push(Draft { arm, span, overrides: leaves });
         }
     }
-    if let Some(arms) = table("arms")? {
-        for (name, span, value) in arms.in_order() {
-            let DeValue::Table(table) = value.get_ref() else {
-                return Err(arms.wrong_type(name, value, "a section, such as `[arms.h1]`"));
+    if let Some(arms) = root.section("arms")? {
+        for (name, node) in arms.in_order() {
+            let Some(section) = arms.inner(name, node) else {
+                return Err(arms.wrong_type(name, node, "a section, such as `[arms.h1]`"));
             };
-            let path = arms.full(name);
-            let section = Section { text: root.text, path: &path, table };
+            let span = key_span(node);
             refuse_names(&section, &OWN_KEYS)?;
             let leaves = section.leaves(&OWN_KEYS)?;
             let file = base.config(&section)?;
             let config = base.resolve(name, &span, file.as_ref(), &leaves)?;
-            let label = section.words("label")?.unwrap_or_default();
-            let seed_offset = section.whole("seed_offset")?.unwrap_or_default();
+            let label = section.value("label")?.unwrap_or_default();
+            let seed_offset = section.value("seed_offset")?.unwrap_or_default();
             drafts.push(Draft { arm: Arm { name: name.into(), label, seed_offset, config }, span, overrides: leaves });
         }
     }
-    if drafts.len() < 2 || drafts.len() > MOST_ARMS {
+    if drafts.len() < 2 || drafts.len() > limits::ARMS {
         let message = format!(
-            "a comparison has 2 to {MOST_ARMS} arms, in `[arms.NAME]` or `[grid]`; here there are {}",
+            "a comparison has 2 to {} arms, in `[arms.NAME]` or `[grid]`; here there are {}",
+            limits::ARMS,
             drafts.len()
         );
         let problem = Problem::Impossible { key: "arms".into(), message };
@@ -182,7 +177,7 @@ pub(super) fn read<'a>(root: &Section<'a>, base: &Base<'a>) -> Result<(Vec<Draft
     for (index, draft) in drafts.iter().enumerate() {
         if drafts[..index].iter().any(|other| other.arm.name == draft.arm.name) {
             let message = format!("there are two arms `{}`", draft.arm.name);
-            return Err(root.text.impossible_at(draft.span.clone(), "arms", message));
+            return Err(impossible_at(root.document, draft.span.clone(), "arms", message));
         }
     }
     label(&mut drafts);
@@ -192,7 +187,7 @@ pub(super) fn read<'a>(root: &Section<'a>, base: &Base<'a>) -> Result<(Vec<Draft
                 "arms `{}` and `{}` are both labelled \"{}\": in results nobody could tell them apart",
                 other.arm.name, draft.arm.name, draft.arm.label
             );
-            return Err(root.text.impossible_at(draft.span.clone(), "label", message));
+            return Err(impossible_at(root.document, draft.span.clone(), "label", message));
         }
     }
     Ok((drafts, grid_key))
@@ -216,17 +211,17 @@ type Axis = (String, Range<usize>, Vec<String>);
 /// The grid's keys with the values of each, in TOML.
 fn axes(grid: &Section<'_>) -> Result<Vec<Axis>, ConfigError> {
     let mut axes: Vec<Axis> = vec![];
-    for (key, span, value) in grid.in_order() {
-        let DeValue::Array(items) = value.get_ref() else {
-            return Err(grid.wrong_type(key, value, "a list of values, such as `\"model.heads\" = [1, 8]`"));
+    for (key, node) in grid.in_order() {
+        let Value::List(items) = &node.value else {
+            return Err(grid.wrong_type(key, node, "a list of values, such as `\"model.heads\" = [1, 8]`"));
         };
         let is_bare = key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
         if !is_bare || matches!(key, "name" | "seed") || items.is_empty() {
             let message = "a grid has a config's keys in quotes, such as `\"model.heads\"`, each with its values";
             return Err(grid.impossible(key, message));
         }
-        let texts = items.iter().map(|item| grid.text.text.get(item.span()).unwrap_or_default().to_string());
-        axes.push((key.into(), span, texts.collect()));
+        let texts = items.iter().map(|item| grid.document.text.get(value_span(item)).unwrap_or_default().to_string());
+        axes.push((key.into(), key_span(node), texts.collect()));
     }
     Ok(axes)
 }
@@ -234,9 +229,9 @@ fn axes(grid: &Section<'_>) -> Result<Vec<Axis>, ConfigError> {
 /// Every combination, the last key varying fastest.
 fn product(grid: &Section<'_>, axes: &[Axis]) -> Result<Vec<Vec<Leaf>>, ConfigError> {
     let arms = axes.iter().fold(1usize, |arms, (_, _, values)| arms.saturating_mul(values.len()));
-    if arms > MOST_ARMS {
+    if arms > limits::ARMS {
         let key = axes.last().map_or("", |axis| &axis.0);
-        return Err(grid.impossible(key, format!("the grid makes {arms} arms; at most {MOST_ARMS} are compared")));
+        return Err(grid.impossible(key, format!("the grid makes {arms} arms; at most {} are compared", limits::ARMS)));
     }
     let mut combinations: Vec<Vec<Leaf>> = vec![vec![]];
     for (key, span, values) in axes {
@@ -271,15 +266,15 @@ fn short_name(leaf: &Leaf) -> String {
 
 /// Labels for the arms without one: "8 heads" where that tells all of them apart.
 fn label(drafts: &mut [Draft]) {
-    let explained = ["model.heads", "model.d_ff", "model.d_head"];
+    let explained = ["name", "model.heads", "model.d_ff", "model.d_head"];
     let first = drafts[0].arm.config.clone();
     let mut heads: Vec<usize> = drafts.iter().map(|draft| draft.arm.config.model.heads).collect();
     heads.sort_unstable();
     heads.dedup();
     let by_heads = heads.len() == drafts.len()
         && drafts.iter().all(|draft| {
-            let differing = ledger::differing_keys(&first, &draft.arm.config);
-            differing.iter().all(|key| explained.contains(&key.as_str()))
+            let differing = differences::between(&first, &draft.arm.config);
+            differing.iter().all(|difference| explained.contains(&difference.key.as_str()))
         });
     for Draft { arm, .. } in drafts.iter_mut().filter(|draft| draft.arm.label.trim().is_empty()) {
         arm.label = match arm.config.model.heads {
@@ -302,16 +297,16 @@ pub(super) fn match_d_ff(
     }
     let baseline = drafts.iter().find(|draft| draft.arm.name == baseline).map(|draft| draft.arm.config.clone());
     let Some(baseline) = baseline else { return Ok(()) };
-    let target = ledger::parameters(&baseline);
+    let target = sizes::parameters(&baseline);
     for draft in drafts.iter_mut().filter(|draft| draft.arm.config.name != baseline.name) {
         if let Some(leaf) = draft.overrides.iter().find(|leaf| leaf.key == "model.d_ff") {
             let message = "with match_d_ff = true the arms' d_ff is computed".into();
-            return Err(root.text.impossible_at(leaf.span.clone(), "model.d_ff", message));
+            return Err(impossible_at(root.document, leaf.span.clone(), "model.d_ff", message));
         }
         let config = &mut draft.arm.config;
         let message = format!("no d_ff brings `{}` near the {target} parameters of `{}`", config.name, baseline.name);
-        let refused = || root.text.impossible_at(draft.span.clone(), "match_d_ff", message.clone());
-        config.model.d_ff = Some(ledger::nearest_d_ff(config, target).ok_or_else(refused)?);
+        let refused = || impossible_at(root.document, draft.span.clone(), "match_d_ff", message.clone());
+        config.model.d_ff = Some(sizes::nearest_d_ff(config, target).ok_or_else(refused)?);
         // The checks of a config, memory and all.
         Config::parse(&config.to_toml(), "matched").map_err(|_| refused())?;
     }

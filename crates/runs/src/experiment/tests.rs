@@ -53,7 +53,7 @@ fn every_experiment_of_the_repository_is_valid_and_says_what_it_expects() {
         fixed
             .arms
             .iter()
-            .all(|arm| crate::ledger::parameters(&arm.config) == crate::ledger::parameters(&fixed.arms[0].config))
+            .all(|arm| crate::sizes::parameters(&arm.config) == crate::sizes::parameters(&fixed.arms[0].config))
     );
     assert_eq!(load("a-a.toml").repetition_seeds().count(), 20);
 }

@@ -2,10 +2,8 @@
 
 use toml::Value;
 
-use super::{
-    Experiment,
-    reader::{Leaf, Section, Text},
-};
+use super::{Arm, Experiment};
+use crate::document::leaves;
 
 /// Every key written; no other file named.
 pub(super) fn to_toml(experiment: &Experiment) -> String {
@@ -40,13 +38,11 @@ pub(super) fn to_toml(experiment: &Experiment) -> String {
         file.key("seeds", integers(&tuning.seeds));
     }
 
-    let leaves: Vec<Vec<Leaf>> = arms.iter().map(|arm| leaves(&arm.config.to_toml())).collect();
-    let shared = |leaf: &&Leaf| {
-        leaves.iter().all(|arm| arm.iter().any(|other| other.key == leaf.key && other.value == leaf.value))
-    };
+    let leaves: Vec<_> = arms.iter().map(leaves_of).collect();
+    let shared = |leaf: &&(String, String)| leaves.iter().all(|arm| arm.contains(leaf));
     file.section("base");
-    for leaf in leaves.iter().take(1).flatten().filter(shared) {
-        file.line(&leaf.key, &leaf.value);
+    for (key, value) in leaves.iter().take(1).flatten().filter(shared) {
+        file.line(key, value);
     }
     for (arm, own) in arms.iter().zip(&leaves) {
         file.section(&format!("arms.{}", text(&arm.name)));
@@ -54,19 +50,18 @@ pub(super) fn to_toml(experiment: &Experiment) -> String {
         if arm.seed_offset > 0 {
             file.key("seed_offset", integer(arm.seed_offset));
         }
-        for leaf in own.iter().filter(|leaf| !shared(leaf)) {
-            file.line(&leaf.key, &leaf.value);
+        for (key, value) in own.iter().filter(|leaf| !shared(leaf)) {
+            file.line(key, value);
         }
     }
     file.text
 }
 
-/// Keys and values of a resolved config in its order, name and seed aside.
-pub(super) fn leaves(config: &str) -> Vec<Leaf> {
-    let text = Text { origin: "resolved config", text: config };
-    // What a config writes is TOML with plain keys.
-    let Ok(table) = text.parse() else { return vec![] };
-    Section { text, path: "", table: &table }.leaves(&["name", "seed"]).unwrap_or_default()
+/// Keys and values of an arm's config in its order; name and seed are the experiment's.
+fn leaves_of(arm: &Arm) -> Vec<(String, String)> {
+    let mut leaves = leaves(&arm.config.to_toml());
+    leaves.retain(|(key, _)| !matches!(key.as_str(), "name" | "seed"));
+    leaves
 }
 
 #[derive(Default)]

@@ -1,13 +1,13 @@
 use super::*;
-use crate::checkpoint::Checkpoint;
+use crate::{checkpoint::Checkpoint, config::Config, manifest::Manifest, snapshots::Snapshot, summary::Summary};
 use data::Split;
 
 fn config() -> Config {
     Config::parse("name = \"h8\"\n[task]\nkind = \"registers\"\n[train]\nsteps = 100\n", "h8.toml").unwrap()
 }
 
-fn metric(step: u64) -> Metric {
-    Metric { step, split: Split::Train, loss: 1.0, accuracy: 0.5, lr: None, grad_norm: None, tokens: step }
+fn metric(step: u64) -> MetricLine {
+    MetricLine { step, split: Split::Train, loss: 1.0, accuracy: 0.5, lr: None, grad_norm: None, tokens: step }
 }
 
 /// A run of 100 steps with a checkpoint at 60 that has logged 70.
@@ -18,16 +18,18 @@ fn partial(parent: &Path) -> RunDirectory {
     let (mut log, _) = run.logs_after(None).unwrap();
     (1..=60).for_each(|step| log.append(&metric(step)).unwrap());
     log.sync().unwrap();
-    let metrics = Some(run.metrics_hash().unwrap());
-    run.checkpoints().save(&Checkpoint { step: 60, metrics, ..Default::default() }).unwrap();
+    let (metrics, origin) = (run.metrics_hash().unwrap(), manifest().origin());
+    run.checkpoints().save(&Checkpoint { step: 60, metrics, origin, ..Default::default() }).unwrap();
     let tensor = architecture::HostTensor { shape: vec![100], values: (0..100).map(|i| i as f32).collect() };
-    run.snapshots().save(50, &[("x".to_string(), tensor)].into()).unwrap();
+    let model = [("x".to_string(), tensor)].into();
+    run.snapshots().save(&Snapshot { step: 50, origin: manifest().origin(), model }).unwrap();
     (61..=70).for_each(|step| log.append(&metric(step)).unwrap());
     run
 }
 
 fn manifest() -> Manifest {
     Manifest {
+        config: config().to_toml(),
         program: crate::Program { version: "0".into(), commit: None, dirty: None },
         backend: "flex".into(),
         device: "CPU".into(),
@@ -40,8 +42,8 @@ fn manifest() -> Manifest {
 }
 
 fn finish(run: &RunDirectory, status: Status) {
-    let metrics = Some(run.metrics_hash().unwrap());
-    let summary = Summary { status, steps: 100, tokens: 0, validation: None, test: None, best: None, metrics };
+    let (metrics, origin) = (run.metrics_hash().unwrap(), manifest().origin());
+    let summary = Summary { status, steps: 100, tokens: 0, validation: None, test: None, best: None, metrics, origin };
     summary.write(&run.summary_path()).unwrap();
 }
 

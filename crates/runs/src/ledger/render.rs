@@ -20,7 +20,7 @@ impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "regime {}: {}", self.regime.name(), super::allowed(self.regime))?;
         self.number(f, "parameters", |arm| arm.parameters.total(), thousands)?;
-        self.number(f, "FLOPs a step", |arm| arm.flops_per_step.total(), scaled)?;
+        self.flops(f)?;
         self.number(f, "tokens a step", |arm| arm.tokens_per_step, thousands)?;
         self.number(f, "steps", |arm| arm.steps, thousands)?;
         for line in self.implied() {
@@ -69,6 +69,19 @@ impl Ledger {
         follows("width of a head, which follows", &|arm| Some(arm.d_head));
         follows("rotary dimensions of a head, which follow", &|arm| arm.rotary_dimensions);
         lines
+    }
+
+    /// As one number where all runs have the same; else as the range of each arm, with what the pairs say.
+    fn flops(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ranges: Vec<[u64; 2]> = self.arms.iter().map(|arm| arm.flops_range).collect();
+        if ranges.iter().all(|[least, most]| least == most) {
+            return self.number(f, "FLOPs a step", |arm| arm.flops_range[0], scaled);
+        }
+        let (least, most) = (ranges.iter().map(|range| range[0]).min(), ranges.iter().map(|range| range[1]).max());
+        let range = format!("{} to {}", scaled(least.unwrap_or_default()), scaled(most.unwrap_or_default()));
+        let pairs = self.pairs_compared;
+        let of = if pairs == 1 { "pair" } else { "pairs" };
+        writeln!(f, "{:14} {range} by seed, {}", "FLOPs a step", equal(self.other_flops.len(), pairs, of))
     }
 
     fn number(

@@ -1,7 +1,9 @@
 use std::path::Path;
 
 use super::*;
-use crate::manifest::Fingerprints;
+use architecture::cost;
+
+use crate::manifest::{Fingerprints, TensorFingerprint};
 
 fn experiment(head: &str, arms: &str) -> Experiment {
     let text = format!("baseline = \"h1\"\n{head}\n[metric]\nmargin = 0.02\n[base.task]\nkind = \"registers\"\n{arms}");
@@ -14,8 +16,12 @@ const SPLIT: &str = "[arms.h1]\nmodel.heads = 1\n[arms.h8]\nmodel.heads = 8\n";
 fn manifest(config: &Config) -> Manifest {
     let flops = cost::step_flops(&config.model, config.dims(), 64, 1000);
     let model = &config.model;
-    let print = |path: &str, size: usize| (format!("blocks.0.{path}"), format!("{path} {} {size}", config.seed));
+    let print = |path: &str, shape: &[usize]| {
+        let blake3 = format!("{path} {} {shape:?}", config.seed);
+        (format!("blocks.0.{path}"), TensorFingerprint { shape: shape.to_vec(), blake3 })
+    };
     Manifest {
+        config: config.to_toml(),
         program: Program { version: "0.1.0".into(), commit: Some("0123456789abcdef".into()), dirty: Some(false) },
         backend: config.backend.to_string(),
         device: "CPU".into(),
@@ -27,9 +33,9 @@ fn manifest(config: &Config) -> Manifest {
             data: format!("data {}", config.seed),
             weights: "weights".into(),
             tensors: [
-                print("attention.query.weight", model.heads * model.d_head()),
-                print("mlp.up.weight", model.d_ff()),
-                print("norm1.gamma", model.d_model),
+                print("attention.query.weight", &[model.d_model, model.heads * model.d_head()]),
+                print("mlp.up.weight", &[model.d_model, model.d_ff()]),
+                print("norm1.gamma", &[model.d_model]),
             ]
             .into(),
         },
@@ -91,14 +97,14 @@ fn everything_that_does_not_match_is_named_with_its_numbers() {
             manifest.fingerprints.data = "other".into();
             manifest.program.commit = None;
             manifest.backend = "wgpu".into();
-            manifest.fingerprints.tensors.values_mut().for_each(|print| print.push('x'));
+            manifest.fingerprints.tensors.values_mut().for_each(|print| print.blake3.push('x'));
         }
     });
     insta::assert_snapshot!(told(&ledger), @r#"
     model.d_ff is 300 in `h8` and not set in `h1`: regime "split" allows only model.heads and model.kv_heads to differ
     train.steps is 6400 in `h8` and 800 in `h1`: regime "split" allows only model.heads and model.kv_heads to differ
     `h8` has 59316 parameters and `h1` 53640: 5676 apart, at most 0 allowed
-    `h8` takes 726589440 FLOPs a step and `h1` 657383424
+    pair 3: `h8` takes 726589440 FLOPs a step and `h1` 657383424
     pair 3: `h8` sees other data than `h1`: other and data 3
     pair 3: 2 of the 2 initial tensors that `h8` shares with `h1` differ, such as blocks.0.attention.query.weight
     runs of different programs are not compared: 0.1.0, commit unknown; 0.1.0, commit 0123456789
@@ -139,15 +145,81 @@ fn tuned_learning_rates_may_differ_and_are_said() {
     assert!(ledger.to_string().contains("train.lr: 0.003 in h1, 0.1 in h8 (tuned for each arm)"), "{ledger}");
 }
 
+/// The runs of an experiment in which FLOPs depend on the seed, without those that `is_missing`.
+fn ledger_without(is_missing: impl Fn(&str, u64) -> bool, change: impl Fn(&str, u64, &mut Manifest)) -> Ledger {
+    let experiment = experiment("", SPLIT);
+    let planned = experiment.runs(Path::new("runs"));
+    let kept: Vec<_> = planned.iter().filter(|run| !is_missing(&run.arm, run.pair)).collect();
+    let manifests: Vec<Manifest> = kept
+        .iter()
+        .map(|run| {
+            let mut manifest = manifest(&run.config);
+            manifest.flops_per_step.add("logits", 1000 * run.pair);
+            change(&run.arm, run.pair, &mut manifest);
+            manifest
+        })
+        .collect();
+    let runs: Vec<LedgerRun<'_>> = kept
+        .iter()
+        .zip(&manifests)
+        .map(|(run, manifest)| LedgerRun { arm: &run.arm, pair: run.pair, config: &run.config, manifest })
+        .collect();
+    Ledger::new(&experiment, &runs, false)
+}
+
+/// `rm -r EXP/h8-seed0*; trainer report EXP`: whichever run is missing, runs are compared within their pairs.
 #[test]
-fn the_nearest_width_is_within_half_a_unit_or_there_is_none() {
-    let config = experiment("", SPLIT).arms[0].config.clone();
-    let target = parameters(&config);
-    assert_eq!(nearest_d_ff(&config, target), Some(256));
-    assert_eq!(nearest_d_ff(&config, target + 64), Some(256));
-    assert_eq!(nearest_d_ff(&config, target + 65), Some(257));
-    assert_eq!(nearest_d_ff(&config, 10), None);
-    let mut bare = config;
-    bare.model.mlp = false;
-    assert_eq!(nearest_d_ff(&bare, target), None);
+fn a_missing_run_is_no_mismatch() {
+    for missing in [None, Some(("h8", 0)), Some(("h1", 0)), Some(("h8", 9)), Some(("h1", 5))] {
+        let ledger = ledger_without(|arm, pair| Some((arm, pair)) == missing, |_, _, _| {});
+        assert_eq!(ledger.check(Regime::Split), Ok(()), "{missing:?}");
+        assert_eq!(ledger.pairs_compared, 10 - usize::from(missing.is_some()));
+        // What stands for the arms is from one pair.
+        let seeds: Vec<u64> = ledger.arms.iter().map(|arm| arm.seed).collect();
+        assert_eq!(seeds[0], seeds[1], "{missing:?}");
+        assert_eq!(ledger.arms[0].flops_per_step, ledger.arms[1].flops_per_step, "{missing:?}");
+    }
+    let ledger = ledger_without(|arm, pair| arm == "h8" && pair == 0, |_, _, _| {});
+    assert!(ledger.to_string().contains("FLOPs a step   657.383 M to 657.392 M by seed, equal in 9 pairs"), "{ledger}");
+    // No pair at all is whole.
+    let ledger = ledger_without(|arm, pair| (arm == "h8") == (pair < 5), |_, _, _| {});
+    assert_eq!((ledger.check(Regime::Split), ledger.pairs_compared), (Ok(()), 0));
+    assert!(ledger.to_string().contains("no complete pair"), "{ledger}");
+}
+
+/// A difference within a pair is still one, and its pair is named.
+#[test]
+fn other_flops_within_a_pair_are_told() {
+    let more = |arm: &str, pair: u64, manifest: &mut Manifest| {
+        if arm == "h8" && pair == 3 {
+            manifest.flops_per_step.add("logits", 1);
+        }
+    };
+    let ledger = ledger_without(|arm, pair| arm == "h8" && pair == 0, more);
+    assert_eq!(told(&ledger), "pair 3: `h8` takes 657386425 FLOPs a step and `h1` 657386424");
+}
+
+/// A bias is drawn from the range that its layer's inputs give, and under gpt2 depth divides what ends on the residual stream.
+#[test]
+fn tensors_are_shared_where_what_they_are_drawn_from_agrees() {
+    let arms = "[base.model]\ninit = \"gpt2\"\n[arms.h1]\nmodel.heads = 1\n[arms.h8]\nmodel.layers = 2\n";
+    let experiment = experiment("regime = \"params\"", arms);
+    let shared = |paths: &[(&str, &[usize], &[usize])]| -> usize {
+        let prints = |arm: &str| {
+            let tensors = paths.iter().map(|(path, one, eight)| {
+                let shape = if arm == "h1" { one } else { eight }.to_vec();
+                (path.to_string(), TensorFingerprint { shape, blake3: arm.into() })
+            });
+            tensors.collect::<std::collections::BTreeMap<_, _>>()
+        };
+        let ledger = ledger_of(&experiment, false, |arm, manifest| manifest.fingerprints.tensors = prints(arm));
+        ledger.other_weights.first().map_or(0, |other| other.shared)
+    };
+    assert_eq!(shared(&[("token.weight", &[16, 64], &[16, 64])]), 1);
+    assert_eq!(shared(&[("token.weight", &[16, 64], &[17, 64])]), 0);
+    assert_eq!(shared(&[("blocks.0.mlp.down.weight", &[256, 64], &[256, 64])]), 0, "divided by another depth");
+    assert_eq!(shared(&[("blocks.0.attention.output.weight", &[64, 64], &[64, 64])]), 0);
+    let (up, bias) = ("blocks.0.mlp.up.weight", "blocks.0.mlp.up.bias");
+    assert_eq!(shared(&[(up, &[64, 256], &[64, 256]), (bias, &[256], &[256])]), 2);
+    assert_eq!(shared(&[(up, &[32, 256], &[64, 256]), (bias, &[256], &[256])]), 0, "another number of inputs");
 }

@@ -180,7 +180,9 @@ fn refuse_other_programs(planned: &[PlannedRun], arguments: &CompareArguments) -
 }
 
 fn version(program: &runs::Program) -> String {
-    let commit = program.commit.as_deref().map_or("unknown commit", |commit| &commit[..commit.len().min(8)]);
+    // By characters: it may come from a manifest that was made by hand.
+    let commit = program.commit.as_deref().map(|commit| commit.chars().take(8).collect::<String>());
+    let commit = commit.as_deref().unwrap_or("unknown commit");
     let changed = if program.dirty == Some(true) { " with changes" } else { "" };
     format!("{} {commit}{changed}", program.version)
 }

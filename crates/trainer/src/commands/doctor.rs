@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use runs::config::Problem;
-use runs::{Backend, Config, RunDirectory};
+use runs::{Backend, Config, OpenRun, RunDirectory};
 
-use super::{Failure, Success, print};
+use super::{Failure, Success, open_run, print};
 use crate::backend;
 use crate::cli::DoctorArguments;
 use crate::doctor::{self, CHECKS, Examination, Finding, Headcount, Report, Subject};
@@ -42,10 +42,11 @@ pub fn run(arguments: &DoctorArguments) -> Result<Success, Failure> {
             return Ok(listener.end(started));
         }
     };
+    let run = directory.map(|directory| open_run(directory.path())).transpose()?;
     let (findings, device) = doctor::before(&config, threads);
     findings.into_iter().for_each(|finding| listener.found(finding));
     if let (Some(device), []) = (device, &listener.report.failed()[..]) {
-        examine(&config, directory.as_ref(), &device, &mut listener)?;
+        examine(&config, run.as_ref(), &device, &mut listener)?;
     }
     Ok(listener.end(started))
 }
@@ -58,16 +59,11 @@ fn overrides(arguments: &DoctorArguments) -> Vec<String> {
 }
 
 /// The checks of the model, and of a run's weights.
-fn examine(
-    config: &Config,
-    directory: Option<&RunDirectory>,
-    device: &Device,
-    listener: &mut Listener,
-) -> Result<(), Failure> {
+fn examine(config: &Config, run: Option<&OpenRun>, device: &Device, listener: &mut Listener) -> Result<(), Failure> {
     let untrained = Subject::new(config, &Headcount, device).map_err(Failure::usage)?;
     let mut subject = untrained.clone();
-    if let Some(directory) = directory {
-        let checkpoint = latest(directory)?;
+    if let Some(run) = run {
+        let checkpoint = latest(run)?;
         let findings = doctor::check_weights(config, &untrained.weights(), &checkpoint.model, checkpoint.step);
         let are_finite =
             findings.iter().all(|finding| finding.check != "finite weights" || !finding.outcome.is_failed());
@@ -87,9 +83,9 @@ fn examine(
 }
 
 /// The checkpoint of the final step, or of where the run stopped.
-fn latest(directory: &RunDirectory) -> Result<runs::Checkpoint, Failure> {
-    let latest = directory.checkpoints().latest().map_err(Failure::failed)?;
-    let none = || Failure::failed(format!("{} holds no checkpoint yet", directory.path().display()));
+fn latest(run: &OpenRun) -> Result<runs::Checkpoint, Failure> {
+    let latest = run.latest_checkpoint().map_err(Failure::failed)?;
+    let none = || Failure::failed(format!("{} holds no checkpoint yet", run.directory().path().display()));
     Ok(latest.ok_or_else(none)?.checkpoint)
 }
 

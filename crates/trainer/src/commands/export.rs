@@ -7,9 +7,9 @@ use architecture::HostTensor;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use data::{Generator, Split};
 use model::{Call, Decoder, tensors};
-use runs::{Config, RunDirectory, Tensors};
+use runs::{Config, Tensors};
 
-use super::{Failure, Success, print};
+use super::{Failure, Success, open_run, print};
 use crate::batch::DeviceSource;
 use crate::cli::{ExportArguments, Which};
 
@@ -17,18 +17,11 @@ use crate::cli::{ExportArguments, Which};
 const EXAMPLES: u64 = 4;
 
 pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
-    let directory = RunDirectory::at(&arguments.run);
-    if !directory.config_path().is_file() {
-        return Err(Failure::usage(format!(
-            "{} is no run directory: it holds no config.toml",
-            arguments.run.display()
-        )));
-    }
-    let config = Config::load(&directory.config_path(), &[]).map_err(Failure::usage)?;
-    let checkpoints = directory.checkpoints();
+    let run = open_run(&arguments.run)?;
+    let config = run.config();
     let checkpoint = match arguments.which {
-        Which::Last => checkpoints.latest().map_err(Failure::failed)?.map(|latest| latest.checkpoint),
-        Which::Best => checkpoints.best().map_err(Failure::failed)?,
+        Which::Last => run.latest_checkpoint().map_err(Failure::failed)?.map(|latest| latest.checkpoint),
+        Which::Best => run.best_checkpoint().map_err(Failure::failed)?,
     };
     let Some(checkpoint) = checkpoint else {
         return Err(Failure::failed(format!("{} holds no checkpoint yet", arguments.run.display())));
@@ -48,7 +41,7 @@ pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
 
     let mut exported = checkpoint.model;
     let parameters = exported.len();
-    exported.extend(example(&config, &model, &device)?);
+    exported.extend(example(config, &model, &device)?);
     let metadata = HashMap::from([("config".to_string(), config.to_toml())]);
     let bytes = runs::tensors::to_bytes_with(&exported, Some(metadata), &path).map_err(Failure::failed)?;
     std::fs::write(&path, bytes)

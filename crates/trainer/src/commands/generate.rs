@@ -6,26 +6,23 @@ mod show;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use data::{Answers, Generator, IGNORE, Split, Task};
 use model::{Decoder, Source, tensors};
-use runs::{Checkpoint, Config, RunDirectory};
+use runs::{Checkpoint, Config, OpenRun};
 
-use super::{Failure, Success, print};
+use super::{Failure, Success, open_run, print};
 use crate::arm::Arm;
 use crate::cli::GenerateArguments;
 use crate::generate::{GenerateError, Request, Sampling, generate, predictions};
 use show::{Continued, Read, Rewritten};
 
 pub fn run(arguments: &GenerateArguments) -> Result<Success, Failure> {
-    let config = match (&arguments.config, &arguments.run) {
+    let (config, run) = match (&arguments.config, &arguments.run) {
         (Some(_), _) if !arguments.bench => {
             return Err(Failure::usage("--config is for --bench: what a model says needs a run, trainer generate RUN"));
         }
-        (Some(file), _) => Config::load(file, &arguments.overrides).map_err(Failure::usage)?,
+        (Some(file), _) => (Config::load(file, &arguments.overrides).map_err(Failure::usage)?, None),
         (None, Some(run)) => {
-            let path = RunDirectory::at(run).config_path();
-            if !path.is_file() {
-                return Err(Failure::usage(format!("{} is no run directory: it holds no config.toml", run.display())));
-            }
-            Config::load(&path, &[]).map_err(Failure::usage)?
+            let run = open_run(run)?;
+            (run.config().clone(), Some(run))
         }
         (None, None) => return Err(Failure::usage("a run directory is missing")),
     };
@@ -34,7 +31,8 @@ pub fn run(arguments: &GenerateArguments) -> Result<Success, Failure> {
         return bench::run(arguments, &config, &device);
     }
     let asked = Asked::new(arguments, &config)?;
-    let checkpoint = checkpoint(arguments)?;
+    let Some(run) = run else { return Err(Failure::usage("a run directory is missing")) };
+    let checkpoint = checkpoint(arguments, &run)?;
     let title = format!("{}, step {}", Arm::new(&config).title(), checkpoint.step);
     let model = Decoder::new(&config.model, config.dims(), config.seed, &device).map_err(Failure::usage)?;
     let model = tensors::from_host(model, &checkpoint.model).map_err(Failure::failed)?;
@@ -161,26 +159,24 @@ fn nothing_to_read(kind: &str, example: &str) -> Failure {
 
 /// # Errors
 /// A run without the checkpoint asked for; the message names those that are there.
-fn checkpoint(arguments: &GenerateArguments) -> Result<Checkpoint, Failure> {
-    let Some(run) = &arguments.run else { return Err(Failure::usage("a run directory is missing")) };
-    let checkpoints = RunDirectory::at(run).checkpoints();
+fn checkpoint(arguments: &GenerateArguments, run: &OpenRun) -> Result<Checkpoint, Failure> {
+    let shown = run.directory().path().display();
     let found = match arguments.step {
         Some(step) => {
-            let steps = checkpoints.steps().map_err(Failure::failed)?;
+            let steps = run.checkpoint_steps().map_err(Failure::failed)?;
             if !steps.contains(&step) {
                 let kept: Vec<String> = steps.iter().map(u64::to_string).collect();
                 return Err(Failure::usage(format!(
-                    "{} keeps no checkpoint of step {step}: there are {}",
-                    run.display(),
+                    "{shown} keeps no checkpoint of step {step}: there are {}",
                     if kept.is_empty() { "none".to_string() } else { kept.join(", ") }
                 )));
             }
-            Some(checkpoints.load(step).map_err(Failure::failed)?)
+            Some(run.checkpoint(step).map_err(Failure::failed)?)
         }
-        None if arguments.best => checkpoints.best().map_err(Failure::failed)?,
-        None => checkpoints.latest().map_err(Failure::failed)?.map(|latest| latest.checkpoint),
+        None if arguments.best => run.best_checkpoint().map_err(Failure::failed)?,
+        None => run.latest_checkpoint().map_err(Failure::failed)?.map(|latest| latest.checkpoint),
     };
-    found.ok_or_else(|| Failure::failed(format!("{} holds no checkpoint yet", run.display())))
+    found.ok_or_else(|| Failure::failed(format!("{shown} holds no checkpoint yet")))
 }
 
 /// A source to its target.

@@ -6,9 +6,9 @@ use std::path::Path;
 use analysis::heads::{self, ExperimentHeads, HeadAnalysis, Steps};
 use burn::tensor::Device;
 use indicatif::{ProgressBar, ProgressStyle};
-use runs::{Backend, Config, RunDirectory};
+use runs::Backend;
 
-use super::{Failure, Success, print};
+use super::{Failure, Success, open_run, print};
 use crate::backend;
 use crate::cli::HeadsArguments;
 
@@ -30,13 +30,10 @@ pub fn is_run(folder: &Path) -> bool {
 
 /// The analysis of the run in `folder`, kept there as heads.json; `anew` makes it again.
 pub fn of_run(folder: &Path, anew: bool) -> Result<HeadAnalysis, Failure> {
-    if !is_run(folder) {
-        return Err(Failure::usage(format!("{} is no run directory: it holds no config.toml", folder.display())));
-    }
-    let directory = RunDirectory::at(folder);
-    let config = Config::load(&directory.config_path(), &[]).map_err(Failure::usage)?;
+    let run = open_run(folder)?;
+    let config = run.config();
     let device = device(config.backend)?;
-    heads::analyse_or_read(&config, &directory, Steps::All, &device, anew).map_err(Failure::failed)
+    heads::analyse_or_read(config, run.directory(), Steps::All, &device, anew).map_err(Failure::failed)
 }
 
 /// Writes heads.json of the experiment in `folder` and of its runs, and returns the experiment's.

@@ -14,8 +14,10 @@ mod train;
 
 use std::fmt::Display;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
+use ::runs::{OpenRun, RunDirectory, RunError};
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
@@ -85,6 +87,21 @@ pub fn main() -> ExitCode {
             ExitCode::from(failure.code)
         }
     }
+}
+
+/// Opens the run in a folder, whose files must belong together.
+///
+/// # Errors
+/// A folder without a run, a config that is refused, and files that are damaged or of different runs.
+pub(crate) fn open_run(folder: &Path) -> Result<OpenRun, Failure> {
+    let directory = RunDirectory::at(folder);
+    if !directory.config_path().is_file() {
+        return Err(Failure::usage(format!("{} is no run directory: it holds no config.toml", folder.display())));
+    }
+    directory.open().map_err(|error| match error {
+        RunError::Config(error) => Failure::usage(error),
+        error => Failure::failed(error),
+    })
 }
 
 /// Prints to standard error; where nobody reads it, the exit code has to do.

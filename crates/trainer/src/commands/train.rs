@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use burn::train::Interrupter;
 use data::{Split, TrainingOrder};
 use runs::ledger::thousands;
-use runs::{Config, Lock, Manifest, RunDirectory, RunError, State, Status, Summary};
+use runs::{Config, Lock, RunDirectory, RunError, State, Status, Summary, differences};
 
 use super::{Failure, Success, dry_run, print, tell};
 use crate::arm::Arm;
@@ -40,7 +40,7 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     if !arguments.force
         && let State::Finished(summary) = directory.state().map_err(damaged)?
     {
-        directory.check_finished(&config, &summary).map_err(damaged)?;
+        directory.open_as(&config).map_err(damaged)?;
         print(format!("{} is done already (--force trains it again).", directory.path().display()));
         return done(&config, &directory, &summary);
     }
@@ -119,8 +119,9 @@ fn beside(config: &Config, directory: &RunDirectory) -> Option<String> {
     }
     let others = directory.beside(config, 100).into_iter();
     let (path, differences) = others
-        .map(|(path, other)| (path, other.differences(config)))
-        .min_by_key(|(_, differences)| differences.matches("; ").count())?;
+        .map(|(path, other)| (path, differences::between(&other, config)))
+        .min_by_key(|(_, found)| found.len())?;
+    let differences = differences::render(&differences, "there", "here");
     Some(format!("beside {}, which is of another config ({differences})", path.display()))
 }
 
@@ -156,7 +157,8 @@ fn prepare(
         return manifest.write(&path).map_err(Failure::failed);
     }
     let begin_anew = |error: RunError| Failure::failed(format!("{error}; begin anew with --force"));
-    let earlier = Manifest::read(&path).map_err(begin_anew)?;
+    let earlier = directory.open_as(config).map_err(begin_anew)?;
+    let earlier = earlier.manifest();
     if earlier.fingerprints != manifest.fingerprints {
         return Err(Failure::failed(format!(
             "{} was begun by a version of this program that makes other data or other initial weights: begin anew with --force",

@@ -3,6 +3,7 @@
 //!
 //! `HEADCOUNT_LONG=1` runs each of these at full length, minutes in all; without it each runs a sample of the same.
 
+mod belongs;
 mod changed;
 mod damage;
 mod disk;

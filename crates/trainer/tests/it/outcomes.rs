@@ -125,8 +125,8 @@ fn snapshots_are_kept_on_the_way() {
     // 120·(k/4)² is 7.5, 30, 67.5 and 120; every 20th step is evaluated.
     assert_eq!(snapshots.steps().unwrap(), [20, 60, 120]);
     let last = run.checkpoints().load(120).unwrap().model;
-    assert_eq!(snapshots.load(120).unwrap(), last);
-    let earlier = snapshots.load(20).unwrap();
+    assert_eq!(snapshots.load(120).unwrap().model, last);
+    let earlier = snapshots.load(20).unwrap().model;
     assert!(earlier.keys().eq(last.keys()) && earlier != last);
 
     let (run, _) = train_here(&small(&["train.snapshots=0"]), folder.path());

@@ -45,3 +45,28 @@ fn an_experiment_gets_its_page_with_heads() {
     let ran = place.run("report nowhere").expect(2);
     assert!(ran.stderr.contains("nowhere is no folder"), "{}", ran.stderr);
 }
+
+/// `rm -r EXP/h2-seed0*; trainer report EXP`: FLOPs depend on the seed, and arms are held against each other within pairs.
+#[test]
+fn a_missing_run_is_no_mismatch_of_the_arms() {
+    let place = Workplace::new();
+    place.file("small.toml", SMALL);
+    let experiment = "baseline = \"h1\"\nseeds = 3\nwhy_seeds = \"a test\"\n[metric]\nmargin = 0.02\n[base]\nconfig = \"small.toml\"\n\
+        train.steps = 4\ntrain.warmup = 1\ntrain.eval_every = 2\n[arms.h1]\nmodel.heads = 1\n[arms.h2]\n";
+    place.file("tiny.toml", experiment);
+    place.run("compare tiny.toml --jobs 1").expect(0);
+    let folder = place.path().join("runs/tiny");
+    let runs: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let named = |start: &str| {
+        let is_named = |path: &&std::path::PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(start);
+        runs.iter().find(is_named).unwrap()
+    };
+    let flops = |start: &str| {
+        let manifest = runs::Manifest::read(&named(start).join("manifest.json")).unwrap();
+        manifest.flops_per_step.total()
+    };
+    assert_ne!(flops("h1-seed0-"), flops("h2-seed1-"), "otherwise there is nothing to see");
+    fs::remove_dir_all(named("h2-seed0-")).unwrap();
+    let ran = place.run("report runs/tiny").expect(0);
+    assert!(ran.stdout.contains("equal in 2 pairs"), "{}", ran.stdout);
+}

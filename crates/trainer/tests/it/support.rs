@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use burn::train::Interrupter;
-use runs::{Config, Metric, RunDirectory};
+use runs::{Config, MetricLine, RunDirectory};
 use tempfile::TempDir;
 use trainer::batch::Tally;
 use trainer::observer::{Observer, Plan, Silent, Stepped};
@@ -170,7 +170,7 @@ pub fn assert_same_files(left: &RunDirectory, right: &RunDirectory) {
     assert!(different.is_empty(), "these files differ: {different:?}");
 }
 
-pub fn metrics(run: &RunDirectory) -> Vec<Metric> {
+pub fn metrics(run: &RunDirectory) -> Vec<MetricLine> {
     runs::read_metrics(&run.metrics_path()).unwrap()
 }
 
@@ -199,6 +199,7 @@ pub fn train_until(config: &Config, out: &Path, stop: u64) -> (RunDirectory, End
     }
     let directory = RunDirectory::of(out, config);
     let _lock = directory.create(config).unwrap();
+    trainer::manifest::manifest(config, &Device::flex(), 1).unwrap().write(&directory.manifest_path()).unwrap();
     let interrupter = Interrupter::new();
     let mut observer: Box<dyn Observer> = match stop {
         u64::MAX => Box::new(Silent),

@@ -59,7 +59,7 @@ fn malformed(kind: &str) -> Vec<Malformed> {
             all.push(Malformed { text: replace(&text, &section, &key_name, with), key: key.into() });
         };
         // Typos: a letter doubled, one lost, another case.
-        let mut typos = vec![format!("{key}{}", &key[key.len() - 1..]), key.to_uppercase()];
+        let mut typos = vec![format!("{key}{}", key.chars().last().unwrap()), key.to_uppercase()];
         typos.extend(key.get(1..).filter(|rest| !rest.is_empty()).map(String::from));
         for typo in typos {
             let shown = if section.is_empty() { typo.clone() } else { format!("{section}.{typo}") };
@@ -96,7 +96,7 @@ fn malformed(kind: &str) -> Vec<Malformed> {
         // The key twice, and the file cut off after the key.
         change(&|line| format!("{line}\n{line}"), &key);
         let cut = text.find(&format!("{key} = {value}")).unwrap() + key.len() + 3;
-        all.push(Malformed { text: text[..cut].into(), key });
+        all.push(Malformed { text: text.get(..cut).unwrap().into(), key });
     }
     all
 }

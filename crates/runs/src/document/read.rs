@@ -11,7 +11,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::tree::{Node, Place, Table, Value};
+use super::tree::{KeyNode, KeyPlace, KeyTable, Value};
 use crate::nearest::list;
 
 /// Why a value could not be read.
@@ -20,7 +20,7 @@ pub(crate) struct ReadError {
     /// Key below the section, outermost last.
     pub keys: Vec<String>,
     /// The node at fault.
-    pub place: Option<Place>,
+    pub place: Option<KeyPlace>,
     pub reason: Reason,
 }
 
@@ -38,7 +38,7 @@ impl ReadError {
         Self { keys: vec![], place: None, reason }
     }
 
-    fn inside(mut self, key: &str, node: &Node) -> Self {
+    fn inside(mut self, key: &str, node: &KeyNode) -> Self {
         self.keys.push(key.into());
         self.place.get_or_insert_with(|| node.place.clone());
         self
@@ -97,21 +97,22 @@ fn plainly(expected: &dyn Expected) -> String {
 }
 
 /// Reads a section, without the keys that `skip` names.
-pub(crate) fn section<'a>(table: &'a Table, skip: &'a [&'a str]) -> impl Deserializer<'a, Error = ReadError> {
-    Section { table, skip }
+pub(crate) fn section<'a>(table: &'a KeyTable, skip: &'a [&'a str]) -> SectionReader<'a> {
+    SectionReader { table, skip }
 }
 
 /// Reads one value; `key` is its name within the section.
-pub(crate) fn value<'a, T: Deserialize<'a>>(key: &str, node: &'a Node) -> Result<T, ReadError> {
+pub(crate) fn value<'a, T: Deserialize<'a>>(key: &str, node: &'a KeyNode) -> Result<T, ReadError> {
     T::deserialize(node).map_err(|error| error.inside(key, node))
 }
 
-struct Section<'a> {
-    table: &'a Table,
+/// See [`section`].
+pub(crate) struct SectionReader<'a> {
+    table: &'a KeyTable,
     skip: &'a [&'a str],
 }
 
-impl<'de> Deserializer<'de> for Section<'de> {
+impl<'de> Deserializer<'de> for SectionReader<'de> {
     type Error = ReadError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -128,10 +129,10 @@ impl<'de> Deserializer<'de> for Section<'de> {
 
 struct Entries<'de, I> {
     entries: I,
-    value: Option<(&'de str, &'de Node)>,
+    value: Option<(&'de str, &'de KeyNode)>,
 }
 
-impl<'de, I: Iterator<Item = (&'de String, &'de Node)>> MapAccess<'de> for Entries<'de, I> {
+impl<'de, I: Iterator<Item = (&'de String, &'de KeyNode)>> MapAccess<'de> for Entries<'de, I> {
     type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
@@ -149,7 +150,7 @@ impl<'de, I: Iterator<Item = (&'de String, &'de Node)>> MapAccess<'de> for Entri
     }
 }
 
-struct Items<'de>(std::slice::Iter<'de, Node>);
+struct Items<'de>(std::slice::Iter<'de, KeyNode>);
 
 impl<'de> SeqAccess<'de> for Items<'de> {
     type Error = ReadError;
@@ -159,7 +160,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
     }
 }
 
-impl<'de> Deserializer<'de> for &'de Node {
+impl<'de> Deserializer<'de> for &'de KeyNode {
     type Error = ReadError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {

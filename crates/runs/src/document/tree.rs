@@ -1,4 +1,4 @@
-//! A config as a tree that remembers where each key came from: a span of the file or an override.
+//! A file as a tree that remembers where each key came from: a span of the file or an override.
 
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
@@ -7,14 +7,11 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{
-    error::{ConfigError, Diagnostic, Excerpt, Problem, Shown},
-    file,
-};
+use super::error::{ConfigError, Diagnostic, Excerpt, Problem, Shown};
 
-/// The text of a config and the overrides that go over it.
+/// The text of a file and the overrides that go over it.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct Document<'a> {
     pub origin: &'a str,
     pub text: &'a str,
     pub overrides: &'a [String],
@@ -22,7 +19,7 @@ pub(crate) struct Source<'a> {
 
 /// Where a key and its value came from.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum KeyPlace {
     /// Bytes of the file.
     File { key: Range<usize>, value: Range<usize> },
     /// Index of an override.
@@ -31,12 +28,12 @@ pub(crate) enum Place {
 
 /// A key's value and where it came from.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub place: Place,
+pub(crate) struct KeyNode {
+    pub place: KeyPlace,
     pub value: Value,
 }
 
-pub(crate) type Table = BTreeMap<String, Node>;
+pub(crate) type KeyTable = BTreeMap<String, KeyNode>;
 
 /// A TOML value.
 #[derive(Clone, Debug)]
@@ -47,8 +44,8 @@ pub(crate) enum Value {
     Float(f64),
     Boolean(bool),
     Date,
-    List(Vec<Node>),
-    Table(Table),
+    List(Vec<KeyNode>),
+    Table(KeyTable),
 }
 
 impl Value {
@@ -79,8 +76,8 @@ impl Value {
             DeValue::Array(items) => Self::List(
                 items
                     .iter()
-                    .map(|item| Node {
-                        place: Place::File { key: item.span(), value: item.span() },
+                    .map(|item| KeyNode {
+                        place: KeyPlace::File { key: item.span(), value: item.span() },
                         value: Self::from(item),
                     })
                     .collect(),
@@ -90,12 +87,22 @@ impl Value {
     }
 }
 
-fn table(entries: &DeTable<'_>) -> Table {
-    let node = |key: &Spanned<Cow<'_, str>>, value: &Spanned<DeValue<'_>>| Node {
-        place: Place::File { key: key.span(), value: value.span() },
+fn table(entries: &DeTable<'_>) -> KeyTable {
+    let node = |key: &Spanned<Cow<'_, str>>, value: &Spanned<DeValue<'_>>| KeyNode {
+        place: KeyPlace::File { key: key.span(), value: value.span() },
         value: Value::from(value),
     };
     entries.iter().map(|(key, value)| (key.get_ref().to_string(), node(key, value))).collect()
+}
+
+/// Keys and nodes in the order of the file.
+pub(crate) fn in_order(table: &KeyTable) -> Vec<(&str, &KeyNode)> {
+    let mut entries: Vec<_> = table.iter().map(|(key, node)| (key.as_str(), node)).collect();
+    entries.sort_by_key(|(_, node)| match &node.place {
+        KeyPlace::File { key, .. } => key.start,
+        KeyPlace::Override(_) => usize::MAX,
+    });
+    entries
 }
 
 /// The beginning of the first line of a text, fit to be shown.
@@ -105,9 +112,30 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     if short.len() < text.len() { format!("{short}...") } else { short }
 }
 
-impl Source<'_> {
+/// Full keys and values of a file of sections, in its order, the values as they are written; none where it is no TOML.
+pub(crate) fn leaves(text: &str) -> Vec<(String, String)> {
+    fn collect(text: &str, path: &str, table: &KeyTable, leaves: &mut Vec<(String, String)>) {
+        for (key, KeyNode { place, value }) in in_order(table) {
+            let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
+            match (value, place) {
+                (Value::Table(table), _) => collect(text, &path, table, leaves),
+                (_, KeyPlace::File { value, .. }) => {
+                    leaves.push((path, text.get(value.clone()).unwrap_or_default().to_string()));
+                }
+                (_, KeyPlace::Override(_)) => {}
+            }
+        }
+    }
+    let mut found = vec![];
+    if let Ok(parsed) = DeTable::parse(text) {
+        collect(text, "", &table(parsed.get_ref()), &mut found);
+    }
+    found
+}
+
+impl Document<'_> {
     /// The file's tree with every override applied.
-    pub fn tree(&self) -> Result<Table, ConfigError> {
+    pub fn tree(&self) -> Result<KeyTable, ConfigError> {
         let parsed = DeTable::parse(self.text).map_err(|error| self.syntax(&error))?;
         let mut root = table(parsed.get_ref());
         (0..self.overrides.len()).try_for_each(|index| self.apply(&mut root, index))?;
@@ -115,20 +143,26 @@ impl Source<'_> {
     }
 
     /// A problem at the place of a node, or of the file as a whole.
-    pub fn at(&self, place: Option<&Place>, problem: Problem) -> Diagnostic {
+    pub fn at(&self, place: Option<&KeyPlace>, problem: Problem) -> Diagnostic {
         let place = match place {
             None => Shown::File,
-            Some(Place::File { key, .. }) => Shown::Excerpt(Excerpt::new(self.text, key.clone())),
-            Some(Place::Override(index)) => Shown::Override(shorten(&self.overrides[*index], 100)),
+            Some(KeyPlace::File { key, .. }) => Shown::Excerpt(Excerpt::new(self.text, key.clone())),
+            Some(KeyPlace::Override(index)) => Shown::Override(shorten(&self.overrides[*index], 100)),
         };
         Diagnostic { problem, origin: self.origin.into(), place, help: vec![] }
     }
 
+    /// A problem at a span of the text.
+    pub fn at_span(&self, span: Range<usize>, problem: Problem) -> Diagnostic {
+        let place = Shown::Excerpt(Excerpt::new(self.text, span));
+        Diagnostic { problem, origin: self.origin.into(), place, help: vec![] }
+    }
+
     /// The value as its user wrote it, shortened to one line.
-    pub fn written(&self, place: &Place) -> String {
+    pub fn written(&self, place: &KeyPlace) -> String {
         let text = match place {
-            Place::File { value, .. } => self.text.get(value.clone()).unwrap_or_default(),
-            Place::Override(index) => self.overrides[*index].split_once('=').map_or("", |(_, value)| value),
+            KeyPlace::File { value, .. } => self.text.get(value.clone()).unwrap_or_default(),
+            KeyPlace::Override(index) => self.overrides[*index].split_once('=').map_or("", |(_, value)| value),
         };
         shorten(text.trim(), 40)
     }
@@ -142,17 +176,16 @@ impl Source<'_> {
                 let before = self.text.get(..span.start).unwrap_or_default();
                 let header = |line: &str| Some(line.trim().strip_prefix('[')?.strip_suffix(']')?.to_string());
                 let section = before.lines().rev().find_map(header).filter(|_| !before.ends_with('['));
-                let section = section.filter(|section| super::resolve::SECTIONS.contains(&section.as_str()));
                 let key = section.map_or(key.to_string(), |section| format!("{section}.{key}"));
                 Problem::Duplicate { key: shorten(&key, 60) }
             }
             message => Problem::Syntax(message.replace('\n', ", ")),
         };
-        file::at(self.origin, self.text, span, problem).into()
+        self.at_span(span, problem).into()
     }
 
-    fn apply(&self, root: &mut Table, index: usize) -> Result<(), ConfigError> {
-        let place = Place::Override(index);
+    fn apply(&self, root: &mut KeyTable, index: usize) -> Result<(), ConfigError> {
+        let place = KeyPlace::Override(index);
         let refuse = |problem| ConfigError::from(self.at(Some(&place), problem));
         let Some((path, written)) = self.overrides[index].split_once('=') else {
             return Err(refuse(Problem::Override));
@@ -165,7 +198,7 @@ impl Source<'_> {
         }
         let mut table = root;
         for (depth, section) in sections.iter().enumerate() {
-            let new = || Node { place: place.clone(), value: Value::Table(Table::new()) };
+            let new = || KeyNode { place: place.clone(), value: Value::Table(KeyTable::new()) };
             let node = table.entry(section.to_string()).or_insert_with(new);
             let found = node.value.kind();
             let Value::Table(inner) = &mut node.value else {
@@ -187,7 +220,7 @@ impl Source<'_> {
             let (key, message) = (shorten(path, 60), "a section's keys are overridden one at a time".to_string());
             return Err(refuse(Problem::Impossible { key, message }));
         }
-        table.insert(last.to_string(), Node { place, value });
+        table.insert(last.to_string(), KeyNode { place, value });
         Ok(())
     }
 }

@@ -9,12 +9,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{error::RunError, files};
-
-/// Longest line, in bytes; ours are a tenth of that.
-const MOST_LINE: usize = 4096;
-/// Largest file that is read whole, in bytes: some ten million lines.
-const MOST_BYTES: u64 = 2 << 30;
+use crate::{error::RunError, files, limits};
 
 /// What a line says about its place in the file.
 pub trait Line: Serialize + DeserializeOwned {
@@ -47,8 +42,8 @@ impl<T: Line> Log<T> {
         Self::open_until(path, u64::MAX)
     }
 
-    /// [`Log::open`], then [`Log::truncate_after`], with the file read only once: the way to resume. Whatever comes after
-    /// the lines of `step` is removed, also where it is damaged.
+    /// [`Log::open`] without the lines of later steps than `step`, so that a resumed run writes each of them once. Whatever
+    /// comes after the lines of `step` is removed, also where it is damaged.
     ///
     /// # Errors
     /// As [`Log::open`].
@@ -56,7 +51,7 @@ impl<T: Line> Log<T> {
         let io = || RunError::io("write", path);
         files::refuse_link(path)?;
         match files::open(path) {
-            Err(error) if !files::is_absent(&error) => return Err(error),
+            Err(error) if !error.is_absent() => return Err(error),
             _ => {}
         }
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
@@ -82,16 +77,6 @@ impl<T: Line> Log<T> {
         }
         file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(io())?;
         Ok(Self { path: path.into(), file: BufWriter::new(file), last, lines: PhantomData })
-    }
-
-    /// Removes every line of a later step than `step`, so that a resumed run writes each of them once.
-    ///
-    /// # Errors
-    /// As [`Log::open`].
-    pub fn truncate_after(&mut self, step: u64) -> Result<(), RunError> {
-        self.flush()?;
-        *self = Self::open_until(&self.path, step)?;
-        Ok(())
     }
 
     /// Adds a line.
@@ -164,8 +149,8 @@ pub(crate) fn hash_until<T: Line>(path: &Path, step: u64) -> Result<String, RunE
 /// Reads all lines. A last line that was cut off is left out.
 pub(crate) fn read<T: Line>(path: &Path) -> Result<Vec<T>, RunError> {
     let (file, bytes) = files::open(path)?;
-    if bytes > MOST_BYTES {
-        return Err(RunError::TooLarge { path: path.into(), bytes, most: MOST_BYTES });
+    if bytes > limits::LOG {
+        return Err(RunError::TooLarge { path: path.into(), bytes, most: limits::LOG });
     }
     let mut lines = vec![];
     for_each(path, &mut BufReader::new(file), |line, _| {
@@ -184,10 +169,10 @@ fn for_each<T: Line>(
     let (mut end, mut text) = (0, vec![]);
     for number in 0.. {
         text.clear();
-        let mut line = reader.by_ref().take(MOST_LINE as u64);
+        let mut line = reader.by_ref().take(limits::LINE as u64);
         let bytes = line.read_until(b'\n', &mut text).map_err(RunError::io("read", path))?;
-        if bytes == MOST_LINE && text.last() != Some(&b'\n') {
-            return Err(RunError::LineTooLong { path: path.into(), line: number + 1, most: MOST_LINE });
+        if bytes == limits::LINE && text.last() != Some(&b'\n') {
+            return Err(RunError::LineTooLong { path: path.into(), line: number + 1, most: limits::LINE });
         }
         // What ends without a newline was cut off; a resumed run writes that line again.
         if text.last() != Some(&b'\n') {

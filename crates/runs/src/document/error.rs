@@ -145,14 +145,17 @@ impl Excerpt {
     pub(crate) fn new(text: &str, span: Range<usize>) -> Self {
         let start = text.floor_char_boundary(span.start.min(text.len()));
         let end = text.floor_char_boundary(span.end.clamp(start, text.len()));
-        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
-        let line = text[..line_start].matches('\n').count() + 1;
-        let column = text[line_start..start].chars().count();
-        let width = text[start..end.min(line_end)].trim_end().chars().count().max(1);
+        let (before, after) = (text.get(..start).unwrap_or_default(), text.get(start..).unwrap_or_default());
+        let first_line = |text: &str| text.find('\n').unwrap_or(text.len());
+        let line = before.matches('\n').count() + 1;
+        let line_before = before.rsplit('\n').next().unwrap_or_default();
+        let line_after = after.get(..first_line(after)).unwrap_or_default();
+        let marked = text.get(start..end).unwrap_or_default();
+        let column = line_before.chars().count();
+        let width = marked.get(..first_line(marked)).unwrap_or_default().trim_end().chars().count().max(1);
         // A window around the mark: a line may be a megabyte long.
         let skipped = if column + width > WIDEST { column.saturating_sub(WIDEST / 4) } else { 0 };
-        let shown = text[line_start..line_end].trim_end().chars().skip(skipped).take(WIDEST);
+        let shown = line_before.chars().chain(line_after.trim_end().chars()).skip(skipped).take(WIDEST);
         let shown = shown.map(|c| match c {
             '\t' => ' ',
             c if c.is_control() => char::REPLACEMENT_CHARACTER,

@@ -1,4 +1,4 @@
-//! A config file's text, or why there is none.
+//! The text of a config or an experiment file, or why there is none.
 
 use std::{
     fs::{self, File},
@@ -6,11 +6,11 @@ use std::{
     path::Path,
 };
 
-use super::error::{ConfigError, Diagnostic, Excerpt, Problem, Shown};
-use crate::nearest::{list, nearest};
-
-/// Largest config file, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+use super::error::{ConfigError, Diagnostic, Problem, Shown};
+use crate::{
+    limits,
+    nearest::{list, nearest},
+};
 
 /// Reads a whole config file.
 pub(crate) fn read(path: &Path) -> Result<String, ConfigError> {
@@ -30,9 +30,9 @@ pub(crate) fn read(path: &Path) -> Result<String, ConfigError> {
     let mut bytes = Vec::new();
     // Whatever the size that the file claims to have, at most this much is read.
     let file = File::open(path).map_err(unreadable)?;
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(refuse(Problem::TooLarge { most: MOST_BYTES }, None));
+    file.take(limits::CONFIG + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > limits::CONFIG {
+        return Err(refuse(Problem::TooLarge { most: limits::CONFIG }, None));
     }
     let not_text = |bytes: &[u8], offset: usize| {
         let line = bytes.iter().take(offset).filter(|byte| **byte == b'\n').count() + 1;
@@ -43,11 +43,6 @@ pub(crate) fn read(path: &Path) -> Result<String, ConfigError> {
         return Err(not_text(&bytes, offset));
     }
     String::from_utf8(bytes).map_err(|error| not_text(error.as_bytes(), error.utf8_error().valid_up_to()))
-}
-
-/// A diagnostic at a span of the text.
-pub(crate) fn at(origin: &str, text: &str, span: std::ops::Range<usize>, problem: Problem) -> Diagnostic {
-    Diagnostic { problem, origin: origin.into(), place: Shown::Excerpt(Excerpt::new(text, span)), help: vec![] }
 }
 
 /// The file in the same folder that was probably meant, or what there is.

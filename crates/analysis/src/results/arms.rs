@@ -5,7 +5,7 @@ use runs::{Arm, Experiment, MetricLine, MetricName, Status, experiment::number_a
 use serde::{Deserialize, Serialize};
 
 use super::{ArmResult, ResultsError, RunResult, RunStatus, collect::Record, curves};
-use crate::comparison;
+use statistics::comparison;
 use statistics::{
     describe::describe,
     interval::{LEVEL, paired_interval},

@@ -36,7 +36,7 @@ struct Page {
 impl Page {
     /// With heads: as many as an arm's name says, in `layers` layers.
     fn new(made: Made, layers: usize) -> Self {
-        Self::with(made, layers, |arm| arm[1..].parse().unwrap_or(2))
+        Self::with(made, layers, |arm| arm.trim_start_matches('h').parse().unwrap_or(2))
     }
 
     fn with(made: Made, layers: usize, heads: impl Fn(&str) -> usize) -> Self {

@@ -23,11 +23,6 @@ pub fn run(arguments: &HeadsArguments) -> Result<Success, Failure> {
     Ok(Success::Done)
 }
 
-/// Whether a folder is that of a run rather than of an experiment.
-pub fn is_run(folder: &Path) -> bool {
-    RunDirectory::at(folder).config_path().is_file()
-}
-
 /// The analysis of the run in `folder`, kept there as heads.json; `anew` makes it again.
 pub fn of_run(folder: &Path, anew: bool) -> Result<HeadAnalysis, Failure> {
     let run = open_run(folder)?;

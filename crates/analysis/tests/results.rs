@@ -5,10 +5,11 @@ mod synthetic;
 use std::{fs, path::Path};
 
 use headcount_analysis::{
-    Report, Results, ResultsError, Verdict, figures, rebuild,
+    Report, Results, ResultsError, figures, rebuild,
     results::{RunStatus, TuningTable},
     terminal,
 };
+use statistics::Verdict;
 use synthetic::{Kind, Made, make, make_tuning};
 
 fn report(made: &Made) -> Report {

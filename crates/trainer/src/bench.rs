@@ -10,12 +10,12 @@ pub mod subject;
 
 use std::time::Instant;
 
-use analysis::describe::{median, quantile};
 use architecture::ModelError;
 use burn::module::Module;
 use burn::tensor::Device;
 use model::{CallError, Decoder};
 use runs::Backend;
+use statistics::describe::{median, quantile};
 use thiserror::Error;
 
 pub use measurement::{Measurement, PartTimes};

@@ -12,7 +12,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use burn::train::Interrupter;
 use data::{Generator, Split, TrainingOrder};
-use model::tensors::{self, LoadError};
+use model::parameters::{self, LoadError};
 use model::{Call, CallError, Decoder, Dropout};
 use runs::{
     Best, Checkpoint, Config, Metric, MetricsLog, Origin, RunDirectory, RunError, Score, Status, Summary, Timing,
@@ -106,7 +106,7 @@ fn run(
     let mut optimiser = match &latest {
         Some(checkpoint) => {
             let misfit = |error| TrainError::Checkpoint { step: checkpoint.step, error };
-            model = tensors::from_host(model, &checkpoint.model).map_err(misfit)?;
+            model = parameters::from_host(model, &checkpoint.model).map_err(misfit)?;
             AdamW::from_host(settings, &model, &checkpoint.optimiser).map_err(misfit)?
         }
         None => AdamW::new(settings, &model),
@@ -199,7 +199,7 @@ fn run(
                 is_best = best.is_some_and(|best| best.step == step);
                 // Before the checkpoint: a run that goes on from there has it.
                 if snapshot_steps.contains(&step) {
-                    directory.snapshots().save(step, &tensors::to_host(&model))?;
+                    directory.snapshots().save(step, &parameters::to_host(&model))?;
                 }
             }
         }
@@ -301,7 +301,7 @@ impl Saver<'_> {
         best: Option<Best>,
     ) -> Result<(), TrainError> {
         log.sync()?;
-        let (model, optimiser) = (tensors::to_host(model), optimiser.to_host());
+        let (model, optimiser) = (parameters::to_host(model), optimiser.to_host());
         let (metrics, origin) = (Some(self.directory.metrics_hash()?), Some(self.origin.clone()));
         let checkpoint = Checkpoint { step, validation, best, metrics, origin, model, optimiser };
         self.directory.checkpoints().save(&checkpoint)?;

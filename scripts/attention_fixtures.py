@@ -14,6 +14,8 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
+from positions import TRAINED, add_positions, rotate
+
 FOLDER = Path(__file__).resolve().parent.parent / "crates/model/tests/fixtures"
 B, LQ, LK, D = 2, 4, 5, 16  # self-attention has LQ keys, cross-attention LK
 
@@ -150,27 +152,9 @@ def attention_fixtures():
 V, OUTPUTS, L, FF, LAYERS = 11, 7, 6, 32, 2
 
 
-def sinusoidal(length, width):
-    """Vaswani 2017, section 3.5."""
-    angle = torch.arange(length)[:, None].double() / 10000 ** (torch.arange(0, width, 2).double() / width)
-    return torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)
-
-
-def rotate(x):
-    """RoFormer's rotation in GPT-NeoX's layout: column i with column i + K/2."""
-    length, width = x.shape[-2:]
-    angle = torch.arange(length)[:, None].double() / 10000 ** (torch.arange(0, width, 2).double() / width)
-    left, right = x.chunk(2, dim=-1)
-    return torch.cat([left * angle.cos() - right * angle.sin(), right * angle.cos() + left * angle.sin()], dim=-1)
-
-
 def embedded(p, tokens, path, positions):
     x = F.embedding(tokens, p[f"{path}token.weight"])
-    if positions == "learned":
-        x = x + p[f"{path}position.weight"][: tokens.shape[1]]
-    elif positions == "sinusoidal":
-        x = x + sinusoidal(tokens.shape[1], D)
-    return x
+    return add_positions(positions, x, lambda: p[f"{path}position.weight"])
 
 
 def stack(p, path, x, forbidden, memory=None, memory_forbidden=None, heads=4, kv_heads=4, positions="learned",
@@ -184,11 +168,10 @@ def stack(p, path, x, forbidden, memory=None, memory_forbidden=None, heads=4, kv
     def normed(name, z):
         return F.layer_norm(z, (D,), p[f"{name}.gamma"], p[f"{name}.beta"]) if norm else z
 
-    def attend(name, z, other, forbidden, rotated):
+    def attend(name, z, other, forbidden, positions):
         q = split(linear(f"{name}.query", z), heads)
         k, v = (split(linear(f"{name}.{part}", other), kv_heads) for part in ("key", "value"))
-        if rotated:
-            q, k = rotate(q), rotate(k)
+        q, k = rotate(positions, q), rotate(positions, k)
         k, v = (t.repeat_interleave(heads // kv_heads, dim=1) for t in (k, v))
         scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(forbidden, -math.inf)
         maps = scores.softmax(-1)
@@ -200,12 +183,12 @@ def stack(p, path, x, forbidden, memory=None, memory_forbidden=None, heads=4, kv
     for layer in range(LAYERS):
         block = f"{path}blocks.{layer}"
         z = normed(f"{block}.norm1", x)
-        change, maps = attend(f"{block}.attention", z, z, forbidden, positions == "rope")
+        change, maps = attend(f"{block}.attention", z, z, forbidden, positions)
         all_maps.append(maps)
         x = x + change if residual else change
         if memory is not None:
             z = normed(f"{block}.norm_cross", x)
-            change, maps = attend(f"{block}.cross_attention", z, memory, memory_forbidden, False)
+            change, maps = attend(f"{block}.cross_attention", z, memory, memory_forbidden, "none")
             all_cross_maps.append(maps)
             x = x + change if residual else change
         if mlp:
@@ -250,7 +233,7 @@ def chosen(p, options):
     out = {}
     for key, value in p.items():
         if (
-            "position" in key and options.get("positions", "learned") != "learned"
+            "position" in key and options.get("positions", "learned") not in TRAINED
             or key.startswith("logits") and options.get("tied")
             or "norm" in key and not options.get("norm", True)
             or "mlp" in key and not options.get("mlp", True)

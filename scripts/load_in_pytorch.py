@@ -15,19 +15,7 @@ import torch
 import torch.nn.functional as F
 from safetensors import safe_open
 
-
-def rotate(x):
-    """Rotary positions: column i is paired with column i + K/2, frequency 10000^(-2i/K)."""
-    length, width = x.shape[-2:]
-    angle = torch.arange(length, dtype=torch.float64)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
-    sin, cos = angle.sin().to(x.dtype), angle.cos().to(x.dtype)
-    left, right = x.split(width // 2, dim=-1)
-    return torch.cat([left * cos - right * sin, right * cos + left * sin], dim=-1)
-
-
-def sinusoidal(length, width):
-    angle = torch.arange(length, dtype=torch.float64)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).reshape(length, width).float()
+from positions import add_positions, rotate
 
 
 class Decoder:
@@ -51,8 +39,8 @@ class Decoder:
         width = self.model.get("d_head", x.shape[-1] // heads)
         split = lambda name, z, h: self.linear(f"{path}.{name}", z).unflatten(2, (h, width)).transpose(1, 2)
         q, k, v = split("query", x, heads), split("key", read, kv_heads), split("value", read, kv_heads)
-        if self.model["positions"] == "rope" and memory is None:
-            q, k = rotate(q), rotate(k)
+        if memory is None:
+            q, k = (rotate(self.model["positions"], z) for z in (q, k))
         k, v = (z.repeat_interleave(heads // kv_heads, dim=1) for z in (k, v))
         scores = q @ k.transpose(-2, -1) / math.sqrt(width)
         if forbidden is not None:
@@ -64,10 +52,7 @@ class Decoder:
     def stack(self, path, tokens, forbidden, memory=None, padding=None):
         """tokens [B, L] to the normed output [B, L, D] of the blocks under path."""
         x = self.w[f"{path}token.weight"][tokens]
-        if self.model["positions"] == "learned":
-            x = x + self.w[f"{path}position.weight"][: tokens.shape[1]]
-        elif self.model["positions"] == "sinusoidal":
-            x = x + sinusoidal(*x.shape[1:])
+        x = add_positions(self.model["positions"], x, lambda: self.w[f"{path}position.weight"])
         add = (lambda x, change: x + change) if self.model["residual"] else (lambda x, change: change)
         for i in range(self.model["layers"]):
             block = f"{path}blocks.{i}"

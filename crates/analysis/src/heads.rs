@@ -31,7 +31,7 @@ mod table;
 use std::path::PathBuf;
 
 use architecture::ModelError;
-use model::{CallError, tensors::LoadError};
+use model::{CallError, parameters::LoadError};
 use runs::{ConfigError, RunError};
 use thiserror::Error;
 

@@ -11,11 +11,8 @@ use headcount_analysis::heads::{
     ExperimentHeads, Flag, HeadAnalysis, HeadError, HeadMeasures, Place, RunHeads, StepAnalysis, Steps, analyse,
     analyse_or_read, of_experiment, table,
 };
-use model::{Decoder, tensors};
-use runs::{
-    Checkpoint, Config, Fingerprints, Manifest, Program, RunDirectory, Snapshot, Status, Summary,
-    Tensors,
-};
+use model::{Decoder, parameters};
+use runs::{Checkpoint, Config, Fingerprints, Manifest, Program, RunDirectory, Snapshot, Status, Summary, Tensors};
 use synthetic::{Kind, make};
 
 type Tensor2 = burn::tensor::Tensor<2, Int>;
@@ -31,7 +28,7 @@ fn config(text: &str, overrides: &[&str]) -> Config {
 /// Weights of the model, untrained, but of another seed than the config's, and with sharper maps.
 fn weights(config: &Config) -> Tensors {
     let model = Decoder::new(&config.model, config.dims(), config.seed + 1, &Device::flex()).unwrap();
-    let mut weights = tensors::to_host(&model);
+    let mut weights = parameters::to_host(&model);
     for (path, tensor) in &mut weights {
         if path.ends_with("query.weight") {
             tensor.values.iter_mut().for_each(|value| *value *= 6.0);
@@ -183,7 +180,7 @@ fn effects_agree_with_a_linear_model_by_hand() {
     let generator = data::Generator::new(&config.task.task, data::Split::Validation, 0);
     let batch = generator.batch(&(0..b as u64).collect::<Vec<_>>());
     let model = Decoder::new(&config.model, config.dims(), 0, &Device::flex()).unwrap();
-    let model = tensors::from_host(model, &weights).unwrap();
+    let model = parameters::from_host(model, &weights).unwrap();
     let shape = [b, l];
     let tokens = Tensor2::from_data(burn::tensor::TensorData::new(batch.tokens.clone(), shape), &Device::flex());
     let output = model.forward(tokens, model::Call { contexts: true, ..Default::default() }).unwrap();

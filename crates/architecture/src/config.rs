@@ -4,7 +4,11 @@
 //! [`ModelConfig::check`] before anything is built, so building a model can't fail.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
+
+use crate::attention::{AttentionConfig, Merge};
+use crate::error::{ModelError, range};
+use crate::init::Init;
+use crate::positions::{Added, Positions};
 
 /// Which stacks a model has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,41 +19,6 @@ pub enum Architecture {
     /// A bidirectional encoder reads the task's source, and each block of a causal decoder attends to what it gives
     /// (Vaswani 2017, section 3.1). Both stacks have `layers` blocks.
     EncoderDecoder,
-}
-
-/// How a position tells the model where it stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Positions {
-    /// Not at all: order is seen through the causal mask only.
-    None,
-    /// Fixed sines and cosines added to the token embedding (Vaswani 2017, section 3.5).
-    Sinusoidal,
-    /// A trained vector for each position, added to the token embedding.
-    Learned,
-    /// Queries and keys are rotated by an angle that grows with the position (Su 2021, RoFormer).
-    Rope,
-}
-
-/// The distribution of the initial weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Init {
-    /// PyTorch's defaults: embeddings N(0, 1), linear weights and biases uniform in ±1/sqrt(fan_in).
-    Torch,
-    /// GPT-2's: N(0, 0.02), zero biases, the two projections that end on the residual stream divided by
-    /// sqrt(2·layers).
-    Gpt2,
-}
-
-/// What happens to the heads' contexts before the output projection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Merge {
-    /// Laid side by side: `[B, L, H·K]` (Vaswani 2017, section 3.2.2).
-    Concat,
-    /// Averaged: `[B, L, K]`. A common mistake, kept as an arm that can be measured.
-    Mean,
 }
 
 /// Where layer norm stands.
@@ -93,8 +62,8 @@ pub struct ModelConfig {
     pub init: Init,
     /// Biases on the query, value and output projections.
     pub bias: bool,
-    /// A bias on the key projection. Without `rope` it adds the same number to every score of a row, which the softmax
-    /// cancels: its true gradient is zero.
+    /// A bias on the key projection. Unless keys are rotated it adds the same number to every score of a row, which the
+    /// softmax cancels: its true gradient is zero.
     pub key_bias: bool,
     /// What happens to the heads' contexts before the output projection.
     pub merge: Merge,
@@ -164,68 +133,6 @@ pub struct SourceDims {
     pub length: usize,
 }
 
-/// Why a model can't be built.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub enum ModelError {
-    /// The usual split into heads needs a whole number of columns a head.
-    #[error("d_model = {d_model} can't be split into heads = {heads} of equal width: {d_model} / {heads} isn't whole")]
-    HeadsDoNotDivide { d_model: usize, heads: usize },
-    /// Every key/value head serves the same number of query heads.
-    #[error(
-        "kv_heads = {kv_heads} doesn't divide heads = {heads}: each key/value head serves heads / kv_heads query heads"
-    )]
-    KvHeadsDoNotDivide { heads: usize, kv_heads: usize },
-    /// A size is out of range.
-    #[error("{key} = {value} is out of range: {least} to {most}")]
-    OutOfRange { key: &'static str, value: usize, least: usize, most: usize },
-    /// The model would not fit into memory.
-    #[error("{key} = {value} gives a model of {parameters} parameters; at most {most} are allowed")]
-    TooLarge { key: &'static str, value: usize, parameters: u128, most: u128 },
-    /// A dropout is a probability below 1.
-    #[error("{key} = {value} is out of range: a dropout is at least 0 and less than 1")]
-    Dropout { key: &'static str, value: f64 },
-    /// Rotation acts on pairs of columns.
-    #[error("positions = \"rope\" needs an even d_head, but d_head = {d_head} (d_model = {d_model}, heads = {heads})")]
-    RopeOdd { d_head: usize, d_model: usize, heads: usize },
-    /// Sines and cosines come in pairs.
-    #[error("positions = \"sinusoidal\" needs an even d_model, but d_model = {d_model}")]
-    SinusoidalOdd { d_model: usize },
-    /// A tied output layer has the shape of the embedding.
-    #[error("tied = true needs as many outputs as tokens, but the task has vocab = {vocab} and outputs = {outputs}")]
-    TiedWidths { vocab: usize, outputs: usize },
-    /// An encoder needs something to read.
-    #[error("architecture = \"encoder_decoder\" needs a task with a source for its encoder, and this task has none")]
-    NoSource,
-    /// Only an encoder reads a source.
-    #[error(
-        "architecture = \"decoder\" can't read the source of this task, which needs architecture = \"encoder_decoder\""
-    )]
-    UnreadSource,
-    /// A decoder that writes a target reads it one position late: without the mask, the answer is there to be read.
-    #[error(
-        "architecture = \"encoder_decoder\" needs causal = true: its decoder would read the tokens that it is to name"
-    )]
-    NotCausal,
-    /// N(0, 1) embeddings give logits of size sqrt(d_model) when they are used as output weights.
-    #[error("tied = true needs init = \"gpt2\": with init = \"torch\" the untrained logits have size sqrt(d_model)")]
-    TiedInit,
-}
-
-impl ModelError {
-    /// The key of `[model]` at fault.
-    pub fn key(&self) -> &'static str {
-        match self {
-            Self::HeadsDoNotDivide { .. } => "heads",
-            Self::KvHeadsDoNotDivide { .. } => "kv_heads",
-            Self::OutOfRange { key, .. } | Self::TooLarge { key, .. } | Self::Dropout { key, .. } => key,
-            Self::RopeOdd { .. } | Self::SinusoidalOdd { .. } => "positions",
-            Self::TiedWidths { .. } | Self::TiedInit => "tied",
-            Self::NoSource | Self::UnreadSource => "architecture",
-            Self::NotCausal => "causal",
-        }
-    }
-}
-
 /// Most parameters a model may have: 4 GB of f32 weights.
 const MOST_PARAMETERS: u128 = 1 << 30;
 
@@ -245,6 +152,23 @@ impl ModelConfig {
         self.d_ff.unwrap_or(self.mlp_ratio * self.d_model)
     }
 
+    /// The sizes of each attention.
+    ///
+    /// # Panics
+    /// Without heads.
+    pub fn attention(&self) -> AttentionConfig {
+        AttentionConfig {
+            d_model: self.d_model,
+            heads: self.heads,
+            kv_heads: self.kv_heads(),
+            d_head: self.d_head(),
+            bias: self.bias,
+            key_bias: self.key_bias,
+            merge: self.merge,
+            positions: self.positions,
+        }
+    }
+
     /// Whether an encoder reads a source beside the decoder.
     pub fn has_encoder(&self) -> bool {
         self.architecture == Architecture::EncoderDecoder
@@ -252,10 +176,6 @@ impl ModelConfig {
 
     /// Refuses what can't be built, naming the values at fault.
     pub fn check(&self, dims: Dims) -> Result<(), ModelError> {
-        let range = |key, value, least, most| match value {
-            v if v < least || v > most => Err(ModelError::OutOfRange { key, value, least, most }),
-            _ => Ok(()),
-        };
         match (self.architecture, dims.source) {
             (Architecture::EncoderDecoder, None) => return Err(ModelError::NoSource),
             (Architecture::Decoder, Some(_)) => return Err(ModelError::UnreadSource),
@@ -274,10 +194,7 @@ impl ModelConfig {
         if self.d_head.is_none() && !self.d_model.is_multiple_of(self.heads) {
             return Err(ModelError::HeadsDoNotDivide { d_model: self.d_model, heads: self.heads });
         }
-        range("d_head", self.d_head(), 1, 1 << 16)?;
-        if !self.heads.is_multiple_of(self.kv_heads()) {
-            return Err(ModelError::KvHeadsDoNotDivide { heads: self.heads, kv_heads: self.kv_heads() });
-        }
+        self.attention().check()?;
         for (key, value) in [
             ("embedding_dropout", self.embedding_dropout),
             ("attention_dropout", self.attention_dropout),
@@ -287,15 +204,8 @@ impl ModelConfig {
                 return Err(ModelError::Dropout { key, value });
             }
         }
-        match self.positions {
-            Positions::Rope if !self.d_head().is_multiple_of(2) => {
-                let (d_head, d_model, heads) = (self.d_head(), self.d_model, self.heads);
-                return Err(ModelError::RopeOdd { d_head, d_model, heads });
-            }
-            Positions::Sinusoidal if !self.d_model.is_multiple_of(2) => {
-                return Err(ModelError::SinusoidalOdd { d_model: self.d_model });
-            }
-            _ => {}
+        if matches!(self.positions.kind().added, Added::Fixed(_)) && !self.d_model.is_multiple_of(2) {
+            return Err(ModelError::OddWidth { positions: self.positions, d_model: self.d_model });
         }
         if self.tied && dims.vocab != dims.outputs {
             return Err(ModelError::TiedWidths { vocab: dims.vocab, outputs: dims.outputs });
@@ -303,8 +213,8 @@ impl ModelConfig {
         if self.tied && self.init == Init::Torch {
             return Err(ModelError::TiedInit);
         }
-        let (d, h, kv, k) = (self.d_model as u128, self.heads as u128, self.kv_heads() as u128, self.d_head() as u128);
-        let attention = d * k * (2 * h + 2 * kv);
+        let d = self.d_model as u128;
+        let attention = d * self.d_head() as u128 * 2 * (self.heads as u128 + self.kv_heads() as u128);
         let mlp = if self.mlp { 2 * d * self.d_ff() as u128 } else { 0 };
         // An encoder's block, and in the decoder's a second attention.
         let block = if self.has_encoder() { 3 * attention + 2 * mlp } else { attention + mlp };
@@ -321,8 +231,9 @@ impl ModelConfig {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     const DIMS: Dims = Dims { vocab: 16, outputs: 8, length: 32, source: None };
 

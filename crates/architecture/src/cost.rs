@@ -3,45 +3,20 @@
 //! FLOPs are those of the matrix products: `2·m·n·k` each, attention over full `L×L` scores, logits where they are
 //! computed; a backward pass counts as two forward passes (Kaplan 2020, section 2.1).
 
-use crate::config::{Dims, Merge, ModelConfig, Norm, Positions};
+use crate::config::{Dims, ModelConfig};
 use crate::parts::Parts;
 
 /// Trainable parameters by part, in the order in which a sample meets them; what an encoder adds comes first, and is there
 /// only where the task has a source.
 pub fn parameters(config: &ModelConfig, dims: Dims) -> Parts {
-    let (d, layers) = (config.d_model as u64, config.layers as u64);
-    let (query, kv, merged) = widths(config);
-    let f = config.d_ff() as u64;
-    let bias = u64::from(config.bias);
-    let attention = d * query + 2 * d * kv + merged * d + bias * (query + kv + d) + u64::from(config.key_bias) * kv;
-    let mlp = if config.mlp { 2 * d * f + f + d } else { 0 };
-    let norms_of = |sublayers: u64| match config.norm {
-        Norm::Pre => 2 * d * (layers * sublayers + 1),
-        Norm::None => 0,
-    };
-    let positions = |length: usize| if config.positions == Positions::Learned { length as u64 * d } else { 0 };
-    let logits = if config.tied { 0 } else { (d + 1) * dims.outputs as u64 };
-    let sublayers = 1 + u64::from(config.mlp);
-    let (mut parts, mut norms) = (vec![], norms_of(sublayers));
-    if let Some(source) = dims.source {
-        norms = norms_of(sublayers) + norms_of(sublayers + 1);
-        parts.extend([
-            ("source tokens", source.vocab as u64 * d),
-            ("source positions", positions(source.length)),
-            ("encoder attention", layers * attention),
-            ("encoder mlp", layers * mlp),
-            ("cross-attention", layers * attention),
-        ]);
+    let of_source = ["source tokens", "source positions", "encoder attention", "encoder mlp", "cross-attention"];
+    let of_source = of_source.into_iter().filter(|_| dims.source.is_some());
+    let own = ["token embedding", "position embedding", "attention", "mlp", "norms", "logits"];
+    let mut parts: Parts = of_source.chain(own).map(|part| (part, 0)).collect();
+    for parameter in crate::parameters::parameters(config, dims) {
+        parts.add(parameter.part, parameter.count());
     }
-    parts.extend([
-        ("token embedding", dims.vocab as u64 * d),
-        ("position embedding", positions(dims.length)),
-        ("attention", layers * attention),
-        ("mlp", layers * mlp),
-        ("norms", norms),
-        ("logits", logits),
-    ]);
-    Parts::from_iter(parts)
+    parts
 }
 
 /// FLOPs of one forward pass over `batch` inputs of full length, with logits at `scored` positions, by part.
@@ -90,11 +65,6 @@ pub fn cache_bytes(config: &ModelConfig, batch: u64, positions: u64) -> u64 {
 
 /// Columns of the query projection, of each of key and value, and rows of the output projection.
 fn widths(config: &ModelConfig) -> (u64, u64, u64) {
-    let k = config.d_head() as u64;
-    let query = config.heads as u64 * k;
-    let merged = match config.merge {
-        Merge::Concat => query,
-        Merge::Mean => k,
-    };
-    (query, config.kv_heads() as u64 * k, merged)
+    let attention = config.attention();
+    (attention.query_width() as u64, attention.kv_width() as u64, attention.merged_width() as u64)
 }

@@ -4,10 +4,10 @@
 //!
 //! At the sizes of `configs/h8.toml`: 64 samples of 32 positions, d_model 64, 8 heads.
 
-use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use divan::Bencher;
 use headcount_kernels::adamw::{self, Flat, Update};
-use headcount_kernels::{Activation, Attending, attention, cross_entropy, in_pool, layer_norm, linear};
+use headcount_kernels::{Activation, Attending, AttentionMask, attention, cross_entropy, in_pool, layer_norm, linear};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -100,10 +100,9 @@ fn linear_alone(bencher: Bencher, way: Way) {
 fn causal_attention(bencher: Bencher, way: Way) {
     let leaf = || way.input([B, L, H, D / H]);
     let (query, key, value) = (leaf(), leaf(), leaf());
-    let future: Vec<bool> = (0..L).flat_map(|i| (0..L).map(move |j| j > i)).collect();
-    let future = Tensor::<4, Bool>::from_data(TensorData::new(future, [1, 1, L, L]), &way.device());
+    let mask = AttentionMask::causal().prepare([B, H, L, L], &way.device()).unwrap();
     way.measure(bencher, || {
-        let attending = Attending { forbidden: Some(&future), is_causal: true, ..Default::default() };
+        let attending = Attending { mask: Some(&mask), ..Default::default() };
         let heads = |leaf: &Tensor<4>| leaf.clone().swap_dims(1, 2);
         let (query, key, value) = (heads(&query), heads(&key), heads(&value));
         if way.is_plain() {

@@ -1,39 +1,14 @@
 //! AdamW (Loshchilov 2019, algorithm 2) as PyTorch computes it, on flat tensors.
 
+pub(crate) mod update;
+
 use burn::tensor::Tensor;
+
+pub use update::Update;
 
 /// Flat tensors of the plain composition are padded with zeros to whole rows of this length, so that sums run row by row:
 /// one long sum of flex would be cut into as many pieces as there are threads.
 pub const ROW: usize = 256;
-
-/// The numbers of one update.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Update {
-    /// The gradient is multiplied by this first: the factor of global-norm clipping, or 1.
-    pub gradient_scale: f64,
-    /// Learning rate.
-    pub lr: f64,
-    /// Decay of the first moment.
-    pub beta1: f64,
-    /// Decay of the second moment.
-    pub beta2: f64,
-    /// Added to the square root of the second moment.
-    pub epsilon: f64,
-    /// Decoupled weight decay, times the learning rate.
-    pub weight_decay: f64,
-    /// Number of the update, from 1.
-    pub step: u64,
-}
-
-impl Update {
-    pub(crate) fn correction1(&self) -> f64 {
-        1.0 - self.beta1.powf(self.step as f64)
-    }
-
-    pub(crate) fn correction2(&self) -> f64 {
-        (1.0 - self.beta2.powf(self.step as f64)).sqrt()
-    }
-}
 
 /// What AdamW changes: all of one length, a multiple of [`ROW`].
 #[derive(Clone, Debug)]
@@ -49,7 +24,7 @@ pub struct Flat {
 /// One update with `gradient`, which has the same length. Tensors must not be tracked.
 pub fn step(flat: Flat, gradient: Tensor<1>, update: Update) -> Flat {
     #[cfg(feature = "flex")]
-    if crate::is_fused(&gradient) {
+    if crate::backend::is_fused(&gradient) {
         return fused(flat, gradient, update);
     }
     plain(flat, gradient, update)
@@ -70,7 +45,7 @@ pub fn plain(flat: Flat, gradient: Tensor<1>, update: Update) -> Flat {
 /// The L2 norm of `gradient`, whose length is a multiple of [`ROW`].
 pub fn norm(gradient: &Tensor<1>) -> f64 {
     #[cfg(feature = "flex")]
-    if crate::is_fused(gradient) {
+    if crate::backend::is_fused(gradient) {
         let gradient = crate::fused::buffer::contiguous(primitive(gradient.clone()));
         return crate::fused::adamw::sum_of_squares(crate::fused::buffer::slice(&gradient)).sqrt();
     }

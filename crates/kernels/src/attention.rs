@@ -2,22 +2,26 @@
 
 use burn::tensor::{Bool, Tensor, activation::softmax};
 
-use crate::linear::{self, Activation};
+use crate::activation::Activation;
+use crate::linear;
+use crate::mask::PreparedMask;
 
 /// What may be read, and which weights are dropped.
 #[derive(Clone, Copy, Default)]
 pub struct Attending<'a> {
-    /// Forbidden connections, broadcast to `[B, H, Lq, Lk]`: each dimension full or 1.
-    pub forbidden: Option<&'a Tensor<4, Bool>>,
-    /// That `forbidden` marks exactly the keys after each query's place, both aligned at the end. The kernel need not read
-    /// it then.
-    pub is_causal: bool,
-    /// Rows `[B|1, H|1, Lq|1, 1]` that may read nothing. They give zero; `forbidden` leaves such a row open, so that the plain
-    /// softmax stays finite.
-    pub empty_rows: Option<&'a Tensor<4, Bool>>,
+    /// Forbidden connections; none where None.
+    pub mask: Option<&'a PreparedMask>,
     /// Weights that are set to zero, `[B, H, Lq, Lk]`, and the probability of that: the others are divided by the
     /// probability of being kept (Srivastava 2014, section 10).
     pub dropout: Option<(&'a Tensor<4, Bool>, f64)>,
+}
+
+impl Attending<'_> {
+    fn assert_fits(&self, scores: [usize; 4]) {
+        if let Some(mask) = self.mask {
+            mask.assert_fits(scores);
+        }
+    }
 }
 
 /// Contexts `[B, H, Lq, K]` of queries `[B, H, Lq, K]` that read keys and values `[B, G, Lk, K]`: softmax of the scaled
@@ -29,7 +33,7 @@ pub struct Attending<'a> {
 /// On shapes that don't fit.
 pub fn attention(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, attending: Attending) -> Tensor<4> {
     #[cfg(feature = "flex")]
-    if crate::is_fused(&query) {
+    if crate::backend::is_fused(&query) {
         return fused(query, key, value, attending);
     }
     plain(query, key, value, attending).contexts
@@ -49,6 +53,7 @@ pub struct Attended {
 /// [`attention`] in Burn's operations, with every node.
 pub fn plain(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, attending: Attending) -> Attended {
     let ([b, h, lq, k], [_, g, lk, _]) = (query.dims(), key.dims());
+    attending.assert_fits([b, h, lq, lk]);
     let query = query * (1.0 / (k as f64).sqrt());
 
     // The H/G query heads of a group are more rows for their key head: no key is copied.
@@ -66,13 +71,13 @@ pub fn plain(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, attending: Atte
 /// Softmax over the keys a query may read; a row with none is 0 and has a gradient of 0.
 fn masked_softmax(scores: Tensor<4>, attending: Attending) -> Tensor<4> {
     let shape = scores.dims();
-    let scores = match attending.forbidden {
+    let scores = match attending.mask.and_then(|mask| mask.forbidden.as_ref()) {
         // Minus infinity, not a large number: a score of −2e4 must not let the future through.
         Some(forbidden) => scores.mask_fill(forbidden.clone().expand(shape), f32::NEG_INFINITY),
         None => scores,
     };
     let maps = softmax(scores, 3);
-    match attending.empty_rows {
+    match attending.mask.and_then(|mask| mask.empty_rows.as_ref()) {
         Some(empty) => maps.mask_fill(empty.clone().expand(shape), 0.0),
         None => maps,
     }
@@ -94,7 +99,7 @@ pub struct Projection {
 /// On shapes that don't fit.
 pub fn self_attention(x: Tensor<3>, projections: [Projection; 3], k: usize, attending: Attending) -> Tensor<4> {
     #[cfg(feature = "flex")]
-    if crate::is_fused(&x) {
+    if crate::backend::is_fused(&x) {
         return fused_self_attention(x, projections, k, attending);
     }
     plain_self_attention(x, projections, k, attending)
@@ -119,7 +124,7 @@ fn fused_self_attention(x: Tensor<3>, projections: [Projection; 3], k: usize, at
     let [h, g, values] = widths.map(|width| width / k);
     assert!(g > 0 && h % g == 0, "{h} query heads can't share {g} key/value heads");
     assert_eq!(g, values, "heads of keys and of values");
-    let length = x.dims()[1];
+    let [b, l, _] = x.dims();
     let has_bias = projections.iter().any(|projection| projection.bias.is_some());
     let device = x.device();
     let biases = projections
@@ -129,7 +134,7 @@ fn fused_self_attention(x: Tensor<3>, projections: [Projection; 3], k: usize, at
     let bias = has_bias.then(|| Tensor::cat(biases.collect(), 0));
     let weight = Tensor::cat(projections.map(|projection| projection.weight).to_vec(), 1);
     let all = linear::linear(x, weight, bias, Activation::None);
-    let masks = masks(attending, length, length);
+    let masks = masks(attending, [b, h, l, l]);
     Tensor::from_dispatch(Dispatch::packed_attention(all.into_dispatch(), [h, g], masks))
 }
 
@@ -138,28 +143,30 @@ fn fused(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, attending: Attendin
     use crate::extension::Kernels;
     use burn::backend::Dispatch;
 
-    let ([_, h, lq, k], [_, g, lk, _]) = (query.dims(), key.dims());
+    let ([b, h, lq, k], [_, g, lk, _]) = (query.dims(), key.dims());
     assert!(g > 0 && h % g == 0, "{h} query heads can't share {g} key/value heads");
     assert_eq!(key.dims(), value.dims(), "keys and values");
-    assert_eq!([query.dims()[0], k], [key.dims()[0], key.dims()[3]], "queries and keys");
+    assert_eq!([b, k], [key.dims()[0], key.dims()[3]], "queries and keys");
     let (query, key, value) = (query.into_dispatch(), key.into_dispatch(), value.into_dispatch());
-    Tensor::from_dispatch(Dispatch::attention(query, key, value, masks(attending, lq, lk)))
+    Tensor::from_dispatch(Dispatch::attention(query, key, value, masks(attending, [b, h, lq, lk])))
 }
 
+/// What the kernel asks of the mask and of the dropout.
 #[cfg(feature = "flex")]
-fn masks(attending: Attending, lq: usize, lk: usize) -> crate::extension::Masks {
-    use crate::fused::attention::{Dropped, Forbidden, Marks};
+fn masks(attending: Attending, scores: [usize; 4]) -> crate::fused::attention::Masks {
+    use crate::fused::attention::{Dropped, Forbidden, Marks, Masks};
     use burn::backend::{DispatchTensorKind, TensorMetadata};
 
+    attending.assert_fits(scores);
     let marks = |marks: &Tensor<4, Bool>| match marks.clone().into_dispatch().kind {
         DispatchTensorKind::Flex(marks) => Marks::new(marks.bool()),
         other => panic!("queries on flex, but a mask on {:?}", other.device()),
     };
-    let forbidden = match attending {
-        Attending { forbidden: None, empty_rows: None, .. } => Forbidden::Nothing,
-        Attending { is_causal: true, .. } if lq <= lk => Forbidden::Future,
-        Attending { forbidden: Some(forbidden), empty_rows: None, .. } => Forbidden::Marked(marks(forbidden)),
-        Attending { forbidden, empty_rows: Some(empty), .. } => {
+    let forbidden = match attending.mask {
+        None | Some(PreparedMask { forbidden: None, empty_rows: None, .. }) => Forbidden::Nothing,
+        Some(PreparedMask { causal: Some(_), .. }) => Forbidden::Future,
+        Some(PreparedMask { forbidden: Some(forbidden), empty_rows: None, .. }) => Forbidden::Marked(marks(forbidden)),
+        Some(PreparedMask { forbidden, empty_rows: Some(empty), .. }) => {
             let all = match forbidden {
                 Some(forbidden) => {
                     let [b, h, q, _] = std::array::from_fn(|i| forbidden.dims()[i].max(empty.dims()[i]));
@@ -175,5 +182,5 @@ fn masks(attending: Attending, lq: usize, lk: usize) -> crate::extension::Masks 
         .dropout
         .filter(|&(_, probability)| probability > 0.0)
         .map(|(dropped, probability)| Dropped { marks: marks(dropped), scale: (1.0 / (1.0 - probability)) as f32 });
-    crate::extension::Masks { forbidden, dropped }
+    Masks { forbidden, dropped }
 }

@@ -12,7 +12,7 @@ pub fn cross_entropy(logits: Tensor<2>, targets: Tensor<1, Int>) -> Tensor<1> {
         return Tensor::zeros([0], &logits.device());
     }
     #[cfg(feature = "flex")]
-    if crate::is_fused(&logits) {
+    if crate::backend::is_fused(&logits) {
         use crate::extension::Kernels;
         let targets = targets.into_dispatch();
         return Tensor::from_dispatch(burn::backend::Dispatch::cross_entropy(logits.into_dispatch(), targets));

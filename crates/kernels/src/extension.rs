@@ -9,8 +9,8 @@ use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Autodiff, Backend, Flex, backend_extension};
 
-use crate::fused::attention::{Dropped, Forbidden};
-use crate::linear::Activation;
+use crate::activation::Activation;
+use crate::fused::attention::Masks;
 
 /// The operations that the dispatcher of Burn routes here; see the public functions of the same names.
 #[backend_extension(Autodiff, Flex)]
@@ -51,16 +51,6 @@ pub trait Kernels: Backend {
 
     /// See [`crate::cross_entropy()`].
     fn cross_entropy(logits: FloatTensor<Self>, targets: IntTensor<Self>) -> FloatTensor<Self>;
-}
-
-/// A tensor of flex under autodiff.
-type Tracked = FloatTensor<Autodiff<Flex>>;
-
-/// What an attention may not read, and which weights it drops.
-#[derive(Clone, Debug)]
-pub struct Masks {
-    pub(crate) forbidden: Forbidden,
-    pub(crate) dropped: Option<Dropped>,
 }
 
 impl Kernels for Flex {

@@ -4,11 +4,11 @@ pub(crate) mod adamw;
 pub(crate) mod attention;
 pub(crate) mod buffer;
 pub(crate) mod cross_entropy;
-mod four;
 pub(crate) mod layer_norm;
 pub(crate) mod linear;
 mod matmul;
 mod simd;
 mod threads;
+mod transpose;
 
 pub(crate) use matmul::Matrix;

@@ -8,7 +8,7 @@ use burn::tensor::{Tensor, module};
 /// `x` `[..., D]`, `gamma` and `beta` `[D]`; gives `[..., D]`.
 pub fn layer_norm<const N: usize>(x: Tensor<N>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<N> {
     #[cfg(feature = "flex")]
-    if crate::is_fused(&x) {
+    if crate::backend::is_fused(&x) {
         use crate::extension::Kernels;
         let (gamma, beta) = (gamma.into_dispatch(), beta.into_dispatch());
         return Tensor::from_dispatch(burn::backend::Dispatch::layer_norm(x.into_dispatch(), gamma, beta, epsilon));

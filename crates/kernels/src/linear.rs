@@ -4,14 +4,7 @@ use std::f64::consts::FRAC_1_SQRT_2;
 
 use burn::tensor::{Tensor, module};
 
-/// What follows a linear layer, entry by entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activation {
-    /// Nothing.
-    None,
-    /// `x·Φ(x)`, Φ being the normal distribution function (Hendrycks 2016, section 2).
-    Gelu,
-}
+use crate::activation::Activation;
 
 /// `activation(x·weight + bias)`: `x` `[..., I]`, `weight` `[I, O]`, `bias` `[O]`; gives `[..., O]`.
 pub fn linear<const N: usize>(
@@ -21,7 +14,7 @@ pub fn linear<const N: usize>(
     activation: Activation,
 ) -> Tensor<N> {
     #[cfg(feature = "flex")]
-    if crate::is_fused(&x) {
+    if crate::backend::is_fused(&x) {
         use crate::extension::Kernels;
         use burn::backend::Dispatch;
         let (x, weight) = (x.into_dispatch(), weight.into_dispatch());

@@ -2,19 +2,19 @@
 //! What happens between is [`kernels::attention()`], in the open where maps or nodes are asked for: they are returned by the call
 //! rather than hooked.
 
+use architecture::{AttentionConfig, Init, Merge, ModelError, Positions};
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Bool, Device, Tensor};
+use kernels::PreparedMask;
 use kernels::attention::{self, Attending, Projection, attention, self_attention};
 
-use crate::block::projected;
 use crate::cache::{KeyValues, Past};
 use crate::dropout::DropoutAt;
-use crate::mask::Prepared;
+use crate::initial::InitialWeights;
+use crate::layers::projected;
 use crate::positions::{Span, rotate};
-use crate::trace::Part;
-use crate::weights::Weights;
-use architecture::{Merge, ModelConfig, Positions};
+use crate::trace::PartTrace;
 
 /// Attention from Lq queries to Lk keys; self-attention where both come from one input.
 ///
@@ -36,14 +36,15 @@ pub struct Attention {
     kv_heads: usize,
     d_head: usize,
     average_heads: bool,
-    rotate: bool,
+    #[module(skip)]
+    positions: Positions,
 }
 
 /// What a call of [`Attention::forward`] takes besides its inputs.
 #[derive(Clone, Copy, Default)]
 pub struct AttentionCall<'a> {
     /// Forbidden connections.
-    pub mask: Option<&'a Prepared>,
+    pub mask: Option<&'a PreparedMask>,
     /// Dropout on the weights, after the softmax. None in evaluation.
     pub dropout: Option<DropoutAt>,
     /// Factor on each head's context, `[1, H]` for all samples or `[B, H]` for each: 0 removes a head, 1 leaves it, and its
@@ -59,7 +60,7 @@ pub struct AttentionCall<'a> {
     /// Return the contexts.
     pub contexts: bool,
     /// Where the nodes of the computation are kept.
-    pub trace: Option<Part<'a>>,
+    pub trace: Option<PartTrace<'a>>,
 }
 
 /// Weights that are dropped, and their probability.
@@ -72,12 +73,7 @@ impl AttentionCall<'_> {
     }
 
     fn attending<'a>(&'a self, dropped: &'a Dropped) -> Attending<'a> {
-        Attending {
-            forbidden: self.mask.and_then(|mask| mask.forbidden.as_ref()),
-            is_causal: self.mask.is_some_and(|mask| mask.is_causal),
-            empty_rows: self.mask.and_then(|mask| mask.empty_rows.as_ref()),
-            dropout: dropped.as_ref().map(|(dropped, probability)| (dropped, *probability)),
-        }
+        Attending { mask: self.mask, dropout: dropped.as_ref().map(|(dropped, probability)| (dropped, *probability)) }
     }
 
     /// Of scores `[B, H, Lq, Lk]`.
@@ -100,23 +96,28 @@ pub struct AttentionOutput {
 }
 
 impl Attention {
-    /// An attention for `config` with initial weights under `path`.
-    pub fn new(config: &ModelConfig, path: &str, weights: &Weights) -> Self {
-        let (d, h, g, k) = (config.d_model, config.heads, config.kv_heads(), config.d_head());
-        let merged = match config.merge {
-            Merge::Concat => h * k,
-            Merge::Mean => k,
-        };
+    /// An attention of its own on `device`, with the initial weights that PyTorch would draw, under `seed`.
+    ///
+    /// # Errors
+    /// What [`AttentionConfig::check`] refuses.
+    pub fn init(config: &AttentionConfig, seed: u64, device: &Device) -> Result<Self, ModelError> {
+        config.check()?;
+        Ok(Self::new(config, "attention", &InitialWeights::new(Init::Torch, 1, seed, device)))
+    }
+
+    /// An attention in a model, with initial weights under `path`. `config` has passed its check.
+    pub fn new(config: &AttentionConfig, path: &str, initial: &InitialWeights) -> Self {
+        let (d, query, kv) = (config.d_model, config.query_width(), config.kv_width());
         Self {
-            query: weights.linear(&format!("{path}.query"), d, h * k, config.bias),
-            key: weights.linear(&format!("{path}.key"), d, g * k, config.key_bias),
-            value: weights.linear(&format!("{path}.value"), d, g * k, config.bias),
-            output: weights.residual_linear(&format!("{path}.output"), merged, d, config.bias),
-            heads: h,
-            kv_heads: g,
-            d_head: k,
+            query: initial.linear(&format!("{path}.query"), d, query, config.bias),
+            key: initial.linear(&format!("{path}.key"), d, kv, config.key_bias),
+            value: initial.linear(&format!("{path}.value"), d, kv, config.bias),
+            output: initial.residual_linear(&format!("{path}.output"), config.merged_width(), d, config.bias),
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            d_head: config.d_head,
             average_heads: config.merge == Merge::Mean,
-            rotate: config.positions == Positions::Rope,
+            positions: config.positions,
         }
     }
 
@@ -139,8 +140,8 @@ impl Attention {
     /// scores from Lq queries to all keys, of which those of `x` are the last.
     pub(crate) fn read_itself(&self, x: Tensor<3>, past: Option<&mut Past>, call: AttentionCall) -> AttentionOutput {
         let l = x.dims()[1];
-        let has_unread = call.mask.is_some_and(|mask| mask.unread_keys.is_some());
-        if past.is_none() && !has_unread && !self.rotate && !call.shows_nodes() {
+        let has_unread = call.mask.is_some_and(|mask| mask.unread_keys().is_some());
+        if past.is_none() && !has_unread && !self.positions.rotates() && !call.shows_nodes() {
             let dropped = call.dropped([x.dims()[0], self.heads, l, l], &x.device());
             let projections = [&self.query, &self.key, &self.value].map(|layer| Projection {
                 weight: layer.weight.val(),
@@ -151,7 +152,7 @@ impl Attention {
         }
         // What no query may read must not matter, whatever it holds: its key and value are those of a zero vector. Here
         // it still asks, but never with a NaN, whose gradient would reach every other key.
-        let (asking, read) = match call.mask.and_then(|mask| mask.unread_keys.clone()) {
+        let (asking, read) = match call.mask.and_then(|mask| mask.unread_keys().cloned()) {
             Some(unread) => {
                 let keys = unread.dims()[1];
                 let unread = if keys > l { unread.narrow(1, keys - l, l) } else { unread };
@@ -161,7 +162,7 @@ impl Attention {
             None => (x.clone(), x),
         };
         let start = Span::new(0, l);
-        let span = self.rotate.then_some(call.span.unwrap_or(&start));
+        let span = Some(call.span.unwrap_or(&start));
         let (query, new) = (self.queries(asking, span, call.trace), self.keys_and_values(read, span, call.trace));
         let all = match past {
             Some(past) => past.add(new),
@@ -177,34 +178,41 @@ impl Attention {
 
     /// What cross-attention reads of `memory` `[B, Lk, D]`; keys that `mask` forbids to every query are those of a zero
     /// vector.
-    pub(crate) fn memory(&self, memory: Tensor<3>, mask: Option<&Prepared>, trace: Option<Part>) -> KeyValues {
-        let memory = match mask.and_then(|mask| mask.unread_keys.clone()) {
+    pub(crate) fn memory(&self, memory: Tensor<3>, mask: Option<&PreparedMask>, trace: Option<PartTrace>) -> KeyValues {
+        let memory = match mask.and_then(|mask| mask.unread_keys().cloned()) {
             Some(unread) => memory.mask_fill(unread, 0.0),
             None => memory,
         };
         self.keys_and_values(memory, None, trace)
     }
 
-    /// `[B, Lq, D]` to `[B, H, Lq, K]`, rotated where the tokens' places are given.
-    fn queries(&self, x: Tensor<3>, span: Option<&Span>, trace: Option<Part>) -> Tensor<4> {
+    /// `[B, Lq, D]` to `[B, H, Lq, K]`, rotated as configured where the tokens' places are given.
+    fn queries(&self, x: Tensor<3>, span: Option<&Span>, trace: Option<PartTrace>) -> Tensor<4> {
         keep(trace, "query_input", &x);
         let projected = projected(&self.query, x);
         keep(trace, "query", &projected);
-        let queries = rotated(self.split(projected, self.heads), span);
+        let queries = self.rotated(self.split(projected, self.heads), span);
         keep(trace, "query_heads", &queries);
         queries
     }
 
-    /// `[B, Lk, D]` to `[B, G, Lk, K]`, the keys rotated where the tokens' places are given.
-    fn keys_and_values(&self, x: Tensor<3>, span: Option<&Span>, trace: Option<Part>) -> KeyValues {
+    /// `[B, Lk, D]` to `[B, G, Lk, K]`, the keys rotated as configured where the tokens' places are given.
+    fn keys_and_values(&self, x: Tensor<3>, span: Option<&Span>, trace: Option<PartTrace>) -> KeyValues {
         keep(trace, "key_input", &x);
         let (key, value) = (projected(&self.key, x.clone()), projected(&self.value, x));
         keep(trace, "key", &key);
         keep(trace, "value", &value);
-        let (keys, values) = (rotated(self.split(key, self.kv_heads), span), self.split(value, self.kv_heads));
+        let (keys, values) = (self.rotated(self.split(key, self.kv_heads), span), self.split(value, self.kv_heads));
         keep(trace, "key_heads", &keys);
         keep(trace, "value_heads", &values);
         KeyValues { keys, values }
+    }
+
+    fn rotated(&self, x: Tensor<4>, span: Option<&Span>) -> Tensor<4> {
+        match span {
+            Some(span) => rotate(self.positions, x, span),
+            None => x,
+        }
     }
 
     /// `[B, L, heads·K]` to `[B, heads, L, K]`.
@@ -259,15 +267,8 @@ fn gated(context: Tensor<4>, call: AttentionCall) -> Tensor<4> {
     }
 }
 
-fn keep<const N: usize>(trace: Option<Part>, node: &'static str, tensor: &Tensor<N>) {
+fn keep<const N: usize>(trace: Option<PartTrace>, node: &'static str, tensor: &Tensor<N>) {
     if let Some(trace) = trace {
         trace.keep(node, tensor);
-    }
-}
-
-fn rotated(x: Tensor<4>, span: Option<&Span>) -> Tensor<4> {
-    match span {
-        Some(span) => rotate(x, span),
-        None => x,
     }
 }

@@ -2,9 +2,9 @@
 //! everything again (Shazeer 2019, section 2.4).
 
 use burn::tensor::{Device, Tensor, s};
+use kernels::PreparedMask;
 
-use crate::decoder::CallError;
-use crate::mask::Prepared;
+use crate::call::CallError;
 
 /// What [`Decoder::extend`](crate::Decoder::extend) remembers: for each layer the keys, after rotation, and the values of
 /// every position so far, `[B, G, capacity, K]` each, and of an encoder's output, `[B, G, Ls, K]` each.
@@ -89,7 +89,7 @@ pub(crate) struct Memory {
     /// One for each block.
     pub layers: Vec<KeyValues>,
     /// Padding of the source, for scores `[B, H, L, Ls]`.
-    pub mask: Option<Prepared>,
+    pub mask: Option<PreparedMask>,
 }
 
 /// Keys and values as queries read them: `[B, G, Lk, K]` each, one for each key/value head, keys already rotated.

@@ -1,36 +1,36 @@
 //! A stack of blocks between an embedding and an output layer: a decoder where `causal`, an encoder where not; and a decoder
 //! that also attends to the output of an encoder beside it.
 
+use architecture::{Dims, ModelConfig, ModelError, Norm};
 use burn::module::Module;
-use burn::nn::{Embedding, LayerNorm, Linear};
-use burn::tensor::{Device, Int, Tensor, TensorData};
-use kernels::{Activation, linear};
-use thiserror::Error;
+use burn::nn::{LayerNorm, Linear};
+use burn::tensor::{Device, Int, Tensor};
+use kernels::{AttentionMask, MaskError, PreparedMask};
 
-use crate::block::{Block, Reads, normed, projected};
+use crate::block::{Block, Reads};
 use crate::cache::{Cache, Memory, Past};
-use crate::dropout::{Dropout, Place};
+use crate::call::{Call, CallError, Output, Source};
+use crate::dropout::DropoutSite;
+use crate::embedding::{InputEmbedding, embed};
 use crate::encoder::{Encoded, Encoder};
-use crate::mask::{Mask, MaskError, Prepared};
-use crate::positions::{Span, sinusoidal};
-use crate::trace::Trace;
-use crate::weights::Weights;
-use architecture::{Dims, ModelConfig, ModelError, Norm, Positions};
+use crate::initial::InitialWeights;
+use crate::layers::{normed, projected};
+use crate::positions::{PositionEmbedding, Span};
 
 /// Token and position embedding, blocks, final norm, output layer.
 ///
 /// | parameter | shape |
 /// |---|---|
 /// | `token.weight` | `[V, D]` |
-/// | `position.weight` | `[length, D]`, with learned positions |
+/// | `position.weight` | `[length, D]`, where positions are trained |
 /// | `blocks.i` | see [`Block`] |
 /// | `norm.gamma`, `norm.beta` | `[D]`, where there are norms |
 /// | `logits.weight`, `logits.bias` | `[D, outputs]`, `[outputs]`, unless tied |
 /// | `encoder` | see [`Encoder`], with `architecture = "encoder_decoder"` |
 #[derive(Module, Debug)]
 pub struct Decoder {
-    token: Embedding,
-    position: Option<Embedding>,
+    token: InputEmbedding,
+    position: PositionEmbedding,
     blocks: Vec<Block>,
     norm: Option<LayerNorm>,
     logits: Option<Linear>,
@@ -40,107 +40,7 @@ pub struct Decoder {
     d_head: usize,
     outputs: usize,
     causal: bool,
-    sinusoidal: bool,
     embedding_dropout: f64,
-}
-
-/// What one forward pass takes besides its tokens, and what it shall give besides logits.
-#[derive(Clone, Copy, Default)]
-pub struct Call<'a> {
-    /// Flat positions (`b·L + t`) whose logits are wanted, `[N]`, each below B·L; all where None.
-    pub scored: Option<&'a Tensor<1, Int>>,
-    /// `[B, L]`, row-major: tokens that are padding. Positions count from a sample's first token that is none.
-    pub padding: Option<&'a [bool]>,
-    /// What the encoder reads; needed where there is one, and only there.
-    pub source: Option<Source<'a>>,
-    /// Dropout of this step; None in evaluation.
-    pub dropout: Option<&'a Dropout>,
-    /// Factor on each head's context, one `[1, H]` or `[B, H]` a layer; on the decoder's self-attention where there is an
-    /// encoder too.
-    pub gates: Option<&'a [Tensor<2>]>,
-    /// What takes the place of contexts whose gate is closed, one `[H, L, K]` a layer; see [`crate::AttentionCall`].
-    pub replacements: Option<&'a [Tensor<3>]>,
-    /// Return the attention maps.
-    pub maps: bool,
-    /// Return the contexts of the heads that the gates act on.
-    pub contexts: bool,
-    /// Where the nodes of the pass are kept.
-    pub trace: Option<&'a Trace>,
-}
-
-/// What an encoder reads.
-#[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
-    /// `[B, Ls]`, each in `0..` the source's vocabulary.
-    pub tokens: &'a Tensor<2, Int>,
-    /// `[B, Ls]`, row-major: positions that hold padding. What tokens stand there never matters.
-    pub padding: &'a [bool],
-}
-
-/// An input that the model can't take.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum CallError {
-    /// More tokens than learned positions.
-    #[error("an input of {length} tokens is longer than the {most} learned positions of the model")]
-    TooLong { length: usize, most: usize },
-    /// A padding that isn't `[B, L]`.
-    #[error(transparent)]
-    Padding(#[from] MaskError),
-    /// One gate for each head of each layer, the same for all samples or one for each.
-    #[error(
-        "gates of shapes {given:?}, but the model has {layers} layers of {heads} heads, and the batch {batch} samples"
-    )]
-    Gates { given: Vec<[usize; 2]>, layers: usize, heads: usize, batch: usize },
-    /// A replacement for each position of each head of each layer.
-    #[error("replacements of shapes {given:?}, but the model has {layers} layers of contexts {expected:?}")]
-    Replacements { given: Vec<[usize; 3]>, layers: usize, expected: [usize; 3] },
-    /// An encoder without anything to read.
-    #[error("the model has an encoder, but the call has no source")]
-    NoSource,
-    /// A source that nothing would read.
-    #[error("the call has a source, but the model has no encoder to read it")]
-    UnreadSource,
-    /// A source for each sample.
-    #[error("{sources} sources for a batch of {batch} samples")]
-    SourceBatch { sources: usize, batch: usize },
-    /// More source tokens than learned positions.
-    #[error("a source of {length} tokens is longer than the {most} learned positions of the encoder")]
-    SourceTooLong { length: usize, most: usize },
-    /// A new token would change what stands before it.
-    #[error("a model with causal = false reads both ways: it can't be extended token by token, only read as a whole")]
-    NotCausal,
-    /// No room for the tokens.
-    #[error("a cache of {capacity} positions holds {held}: there is no room for {more} more")]
-    CacheFull { held: usize, more: usize, capacity: usize },
-    /// A token for each sample.
-    #[error("tokens for {given} samples, but the cache is of {batch}")]
-    CacheBatch { given: usize, batch: usize },
-    /// Samples of unequal length are aligned at their ends.
-    #[error("sample {sample} has padding after its first real token: with a cache, padding comes first")]
-    CachePadding { sample: usize },
-    /// Training reads inputs as a whole.
-    #[error("dropout is for training, where nothing is cached")]
-    CacheDropout,
-    /// The source is read once.
-    #[error("the cache holds what the encoder has read: a source is given when it is made, not when it is extended")]
-    CacheSource,
-}
-
-/// What a forward pass gives.
-#[derive(Clone, Debug)]
-pub struct Output {
-    /// `[N, outputs]` at the scored positions, or `[B·L, outputs]` at all. Where N is 0 it depends on nothing, so no
-    /// backward pass can start there.
-    pub logits: Tensor<2>,
-    /// `[B, H, L, L]` for each layer, before dropout; empty unless asked for. With a cache `[B, H, L, Lk]`, from the new
-    /// tokens to all.
-    pub maps: Vec<Tensor<4>>,
-    /// `[B, H, Ls, Ls]` for each layer of the encoder; empty unless asked for and there is one.
-    pub encoder_maps: Vec<Tensor<4>>,
-    /// `[B, H, L, Ls]` for each layer of the decoder, from its positions to the source's; empty as `encoder_maps`.
-    pub cross_maps: Vec<Tensor<4>>,
-    /// `[B, H, L, K]` for each layer, before the gates; empty unless asked for.
-    pub contexts: Vec<Tensor<4>>,
 }
 
 impl Decoder {
@@ -150,22 +50,21 @@ impl Decoder {
     /// What [`ModelConfig::check`] refuses.
     pub fn new(config: &ModelConfig, dims: Dims, seed: u64, device: &Device) -> Result<Self, ModelError> {
         config.check(dims)?;
-        let weights = Weights::new(config, seed, device);
+        let initial = InitialWeights::new(config.init, config.layers, seed, device);
         let d = config.d_model;
-        let block = |i: usize| Block::new(config, &format!("blocks.{i}"), config.has_encoder(), &weights);
+        let block = |i: usize| Block::new(config, &format!("blocks.{i}"), config.has_encoder(), &initial);
         Ok(Self {
-            token: weights.embedding("token", dims.vocab, d),
-            position: (config.positions == Positions::Learned).then(|| weights.embedding("position", dims.length, d)),
+            token: InputEmbedding::new("token", dims.vocab, d, &initial),
+            position: PositionEmbedding::new(config.positions, "position", dims.length, d, &initial),
             blocks: (0..config.layers).map(block).collect(),
-            norm: (config.norm == Norm::Pre).then(|| weights.norm(d)),
-            logits: (!config.tied).then(|| weights.linear("logits", d, dims.outputs, true)),
-            encoder: dims.source.map(|source| Encoder::new(config, source, "encoder", &weights)),
+            norm: (config.norm == Norm::Pre).then(|| initial.norm(d)),
+            logits: (!config.tied).then(|| initial.linear("logits", d, dims.outputs, true)),
+            encoder: dims.source.map(|source| Encoder::new(config, source, "encoder", &initial)),
             heads: config.heads,
             kv_heads: config.kv_heads(),
             d_head: config.d_head(),
             outputs: dims.outputs,
             causal: config.causal,
-            sinusoidal: config.positions == Positions::Sinusoidal,
             embedding_dropout: config.embedding_dropout,
         })
     }
@@ -198,7 +97,7 @@ impl Decoder {
             return Err(CallError::NotCausal);
         }
         let (memory, _) = self.read_source(source, batch, &Call::default())?;
-        let device = self.token.weight.val().device();
+        let device = self.token.device();
         let shape = [batch, self.kv_heads, capacity, self.d_head];
         let layers = self.blocks.iter().map(|_| Past::new(shape, &device)).collect();
         Ok(Cache::new(layers, memory, batch, capacity))
@@ -226,7 +125,7 @@ impl Decoder {
             return Err(CallError::CacheSource);
         }
         if let Some(padding) = call.padding {
-            Mask::padding(b, l, padding.to_vec())?; // for its error
+            AttentionMask::padding(b, l, padding.to_vec())?; // for its error
         }
         let leading = cache.leading_after(l, call.padding)?;
         let span = Span::after_padding(held, l, &leading);
@@ -271,19 +170,19 @@ impl Decoder {
         &self,
         tokens: Tensor<2, Int>,
         span: &Span,
-        mask: Option<&Prepared>,
+        mask: Option<&PreparedMask>,
         memory: Option<&Memory>,
         mut past: Option<&mut Vec<Past>>,
         call: &Call,
     ) -> Output {
         let [b, l] = tokens.dims();
-        let mut x = embed(&self.token, &self.position, self.sinusoidal, span, tokens); // [B, L, D]
+        let mut x = embed(&self.token, &self.position, span, tokens); // [B, L, D]
         let d = x.dims()[2];
         if let Some(trace) = call.trace {
             trace.keep("embedding", &x);
         }
         if let Some(dropout) = call.dropout {
-            x = dropout.at(0, Place::Embedding, self.embedding_dropout).apply(x);
+            x = dropout.at(0, DropoutSite::Embedding, self.embedding_dropout).apply(x);
         }
 
         let (mut maps, mut cross_maps, mut contexts) = (Vec::new(), Vec::new(), Vec::new());
@@ -315,7 +214,7 @@ impl Decoder {
         let x = normed(&self.norm, x);
         let logits = match &self.logits {
             Some(logits) => projected(logits, x),
-            None => linear(x, self.token.weight.val().transpose(), None, Activation::None),
+            None => self.token.logits(x),
         };
         if let Some(trace) = call.trace {
             trace.keep("logits", &logits);
@@ -324,11 +223,8 @@ impl Decoder {
     }
 
     fn check(&self, batch: usize, length: usize, span: &Span, call: &Call) -> Result<(), CallError> {
-        if let Some(position) = &self.position {
-            let [most, _] = position.weight.dims();
-            if span.end() > most {
-                return Err(CallError::TooLong { length: span.end(), most });
-            }
+        if let Some(most) = self.position.most().filter(|&most| span.end() > most) {
+            return Err(CallError::TooLong { length: span.end(), most });
         }
         if let Some(gates) = call.gates {
             let given: Vec<[usize; 2]> = gates.iter().map(Tensor::dims).collect();
@@ -354,40 +250,14 @@ impl Decoder {
         [batch, queries, keys]: [usize; 3],
         padding: Option<Vec<bool>>,
         device: &Device,
-    ) -> Result<Option<Prepared>, MaskError> {
-        let causal = if self.causal { Mask::causal(queries, keys) } else { Mask::none() };
+    ) -> Result<Option<PreparedMask>, MaskError> {
+        let causal = if self.causal { AttentionMask::causal() } else { AttentionMask::none() };
         let mask = match padding {
-            Some(padding) => causal.union(&Mask::padding(batch, keys, padding)?)?,
+            Some(padding) => causal.union(&AttentionMask::padding(batch, keys, padding)?)?,
             None => causal,
         };
         // Every dimension that the mask leaves at 1 fits any number of heads.
         let prepared = mask.prepare([batch, 1, queries, keys], device)?;
         Ok(prepared.is_needed().then_some(prepared))
-    }
-}
-
-/// `tokens` `[B, L]` embedded with their positions, `[B, L, D]`.
-pub(crate) fn embed(
-    token: &Embedding,
-    position: &Option<Embedding>,
-    is_sinusoidal: bool,
-    span: &Span,
-    tokens: Tensor<2, Int>,
-) -> Tensor<3> {
-    let x = token.forward(tokens);
-    let [_, l, d] = x.dims();
-    match (position, span.common_first()) {
-        (Some(position), Some(first)) => x + position.weight.val().narrow(0, first, l).unsqueeze::<3>(),
-        (Some(position), None) => {
-            let rows: Vec<i32> = span.positions().into_iter().map(|position| position as i32).collect();
-            let count = rows.len();
-            let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [count]), &x.device());
-            x + position.weight.val().select(0, rows).reshape([span.rows(), l, d])
-        }
-        (None, _) if is_sinusoidal => {
-            let table = sinusoidal(span, d, &x.device());
-            x + table
-        }
-        (None, _) => x,
     }
 }

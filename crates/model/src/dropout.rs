@@ -1,4 +1,4 @@
-//! Dropout whose masks are drawn on the host from (seed, step, micro-batch, layer, place).
+//! Dropout whose masks are drawn on the host from (seed, step, micro-batch, layer, site).
 //!
 //! The same entries fall out on every backend and after every resume, and Burn's process-global random state is never
 //! touched.
@@ -9,7 +9,7 @@ use crate::random::Stream;
 
 /// Where in a layer a dropout acts. The numbers are part of a mask's name, so they never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DropoutSite {
     /// On the sum of token and position embedding.
     Embedding = 0,
     /// On the attention weights, after the softmax.
@@ -36,18 +36,18 @@ pub struct Dropout {
 }
 
 impl Dropout {
-    /// The dropout at one place of one layer, which sets each entry to zero with `probability` in 0..1.
-    pub fn at(self, layer: usize, place: Place, probability: f64) -> DropoutAt {
-        DropoutAt { pass: self, layer, place, probability }
+    /// The dropout at one site of one layer, which sets each entry to zero with `probability` in 0..1.
+    pub fn at(self, layer: usize, site: DropoutSite, probability: f64) -> DropoutAt {
+        DropoutAt { pass: self, layer, site, probability }
     }
 }
 
-/// The dropout at one place of a forward pass. Made by [`Dropout::at`].
+/// The dropout at one site of a forward pass. Made by [`Dropout::at`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DropoutAt {
     pass: Dropout,
     layer: usize,
-    place: Place,
+    site: DropoutSite,
     probability: f64,
 }
 
@@ -67,7 +67,7 @@ impl DropoutAt {
             return None;
         }
         let Dropout { seed, step, micro_batch } = self.pass;
-        let mut stream = Stream::new("dropout", seed, &[step, micro_batch, self.layer as u64, self.place as u64]);
+        let mut stream = Stream::new("dropout", seed, &[step, micro_batch, self.layer as u64, self.site as u64]);
         let threshold = (self.probability * (1u64 << 32) as f64) as u64;
         let dropped: Vec<bool> = (0..shape.iter().product()).map(|_| u64::from(stream.bits()) < threshold).collect();
         Some(Tensor::from_data(TensorData::new(dropped, shape), device))

@@ -1,32 +1,33 @@
 //! The encoder beside a decoder: it reads the source both ways and gives the decoder's cross-attention what to read.
 
+use architecture::{ModelConfig, Norm, SourceDims};
 use burn::module::Module;
-use burn::nn::{Embedding, LayerNorm};
+use burn::nn::LayerNorm;
 use burn::tensor::Tensor;
+use kernels::{AttentionMask, PreparedMask};
 
-use crate::block::{Block, Reads, normed};
-use crate::decoder::{Call, CallError, Source, embed};
-use crate::dropout::Place;
-use crate::mask::{Mask, Prepared};
-use crate::positions::Span;
-use crate::weights::Weights;
-use architecture::{ModelConfig, Norm, Positions, SourceDims};
+use crate::block::{Block, Reads};
+use crate::call::{Call, CallError, Source};
+use crate::dropout::DropoutSite;
+use crate::embedding::{InputEmbedding, embed};
+use crate::initial::InitialWeights;
+use crate::layers::normed;
+use crate::positions::{PositionEmbedding, Span};
 
 /// Token and position embedding of the source, blocks without a causal mask, final norm.
 ///
 /// | parameter | shape |
 /// |---|---|
 /// | `token.weight` | `[source's V, D]` |
-/// | `position.weight` | `[Ls, D]`, with learned positions |
+/// | `position.weight` | `[Ls, D]`, where positions are trained |
 /// | `blocks.i` | see [`Block`] |
 /// | `norm.gamma`, `norm.beta` | `[D]`, where there are norms |
 #[derive(Module, Debug)]
 pub struct Encoder {
-    token: Embedding,
-    position: Option<Embedding>,
+    token: InputEmbedding,
+    position: PositionEmbedding,
     blocks: Vec<Block>,
     norm: Option<LayerNorm>,
-    sinusoidal: bool,
     embedding_dropout: f64,
 }
 
@@ -35,23 +36,21 @@ pub(crate) struct Encoded {
     /// Normed, `[B, Ls, D]`.
     pub output: Tensor<3>,
     /// Padding of the source, for scores `[B, H, L, Ls]`.
-    pub mask: Option<Prepared>,
+    pub mask: Option<PreparedMask>,
     /// `[B, H, Ls, Ls]` for each layer, where asked for.
     pub maps: Vec<Tensor<4>>,
 }
 
 impl Encoder {
     /// An encoder for `config` and the task's `source`, with initial weights under `path`.
-    pub fn new(config: &ModelConfig, source: SourceDims, path: &str, weights: &Weights) -> Self {
+    pub fn new(config: &ModelConfig, source: SourceDims, path: &str, initial: &InitialWeights) -> Self {
         let d = config.d_model;
-        let position = || weights.embedding(&format!("{path}.position"), source.length, d);
-        let block = |i: usize| Block::new(config, &format!("{path}.blocks.{i}"), false, weights);
+        let block = |i: usize| Block::new(config, &format!("{path}.blocks.{i}"), false, initial);
         Self {
-            token: weights.embedding(&format!("{path}.token"), source.vocab, d),
-            position: (config.positions == Positions::Learned).then(position),
+            token: InputEmbedding::new(&format!("{path}.token"), source.vocab, d, initial),
+            position: PositionEmbedding::new(config.positions, &format!("{path}.position"), source.length, d, initial),
             blocks: (0..config.layers).map(block).collect(),
-            norm: (config.norm == Norm::Pre).then(|| weights.norm(d)),
-            sinusoidal: config.positions == Positions::Sinusoidal,
+            norm: (config.norm == Norm::Pre).then(|| initial.norm(d)),
             embedding_dropout: config.embedding_dropout,
         }
     }
@@ -59,29 +58,26 @@ impl Encoder {
     /// What the decoder's `batch` samples read. Takes dropout and maps from `call`.
     ///
     /// # Errors
-    /// Another number of sources than samples, more tokens than learned positions, a padding that isn't `[B, Ls]`.
+    /// Another number of sources than samples, more tokens than trained positions, a padding that isn't `[B, Ls]`.
     pub(crate) fn forward(&self, source: Source, batch: usize, call: &Call) -> Result<Encoded, CallError> {
         let [sources, length] = source.tokens.dims();
         if sources != batch {
             return Err(CallError::SourceBatch { sources, batch });
         }
         let span = Span::of_input(length, Some(source.padding));
-        if let Some(position) = &self.position {
-            let [most, _] = position.weight.dims();
-            if span.end() > most {
-                return Err(CallError::SourceTooLong { length: span.end(), most });
-            }
+        if let Some(most) = self.position.most().filter(|&most| span.end() > most) {
+            return Err(CallError::SourceTooLong { length: span.end(), most });
         }
         // [B, 1, 1, Ls] says the same to every query, the encoder's and the decoder's.
-        let mask = Mask::padding(batch, length, source.padding.to_vec())?;
+        let mask = AttentionMask::padding(batch, length, source.padding.to_vec())?;
         let mask = mask.prepare([batch, 1, length, length], &source.tokens.device())?;
         let mask = mask.is_needed().then_some(mask);
 
-        let mut x = embed(&self.token, &self.position, self.sinusoidal, &span, source.tokens.clone()); // [B, Ls, D]
+        let mut x = embed(&self.token, &self.position, &span, source.tokens.clone()); // [B, Ls, D]
         // Layers are counted on from the decoder's, of which there are as many, so that no dropout is drawn twice.
         let first = self.blocks.len();
         if let Some(dropout) = call.dropout {
-            x = dropout.at(first, Place::Embedding, self.embedding_dropout).apply(x);
+            x = dropout.at(first, DropoutSite::Embedding, self.embedding_dropout).apply(x);
         }
         if let Some(trace) = call.trace {
             trace.keep("encoder.embedding", &x);

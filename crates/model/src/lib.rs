@@ -1,4 +1,7 @@
-//! Attention, masks, positions, blocks, the decoder and its encoder, as Burn modules that know nothing of training.
+//! Attention, positions, blocks, the decoder and its encoder, as Burn modules that know nothing of training.
+//!
+//! What can be built is described by `headcount-architecture`; masks and what runs between projections are those of
+//! `headcount-kernels`.
 //!
 //! One legend for every shape in this crate:
 //!
@@ -14,28 +17,29 @@
 //! | V | vocabulary |
 //! | N | scored positions of a batch |
 //!
-//! A mask has one meaning everywhere: `true` = this connection is forbidden.
+//! A mask ([`kernels::AttentionMask`]) has one meaning everywhere: `true` = this connection is forbidden.
 //! Linear layers compute `x · W + b` with `W` `[d_in, d_out]` (PyTorch stores the transpose).
 
 pub mod attention;
 pub mod block;
 pub mod cache;
+pub mod call;
 pub mod decoder;
 pub mod dropout;
+pub mod embedding;
 pub mod encoder;
-pub mod loss;
-pub mod mask;
+pub mod initial;
+pub mod layers;
+pub mod parameters;
 pub mod positions;
-pub mod tensors;
 pub mod trace;
-pub mod weights;
 
 mod random;
 
 pub use attention::{Attention, AttentionCall, AttentionOutput};
 pub use cache::Cache;
-pub use decoder::{Call, CallError, Decoder, Output, Source};
+pub use call::{Call, CallError, Output, Source};
+pub use decoder::Decoder;
 pub use dropout::Dropout;
 pub use encoder::Encoder;
-pub use mask::{Mask, MaskError};
 pub use trace::Trace;

@@ -1,6 +1,11 @@
-//! Where a token stands, and where a position's number comes from: fixed sines, or rotation of queries and keys.
+//! Where a token stands, and what each kind of [`Positions`] makes of it: numbers added to embeddings, or rotation of queries
+//! and keys. What is in the numbers is written beside the list of kinds.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use architecture::{Added, Positions};
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+use crate::initial::InitialWeights;
 
 /// Where the L tokens of an input stand. Positions count from a sample's first real token, so that a prompt that is padded
 /// on the left is the same prompt; padding before it stands at 0.
@@ -55,31 +60,76 @@ impl Span {
     }
 }
 
-/// Sines and cosines of Vaswani 2017, section 3.5: column 2i holds sin(t / 10000^(2i/D)), column 2i+1 the cosine.
-/// Shape `[rows, L, D]`, see [`Span::rows`]; D must be even.
-pub fn sinusoidal(span: &Span, d_model: usize, device: &Device) -> Tensor<3> {
+/// What positions add to embeddings.
+///
+/// | parameter | shape |
+/// |---|---|
+/// | `weight` | `[length, D]`, where positions are trained |
+#[derive(Module, Debug)]
+pub struct PositionEmbedding {
+    weight: Option<Param<Tensor<2>>>,
+    #[module(skip)]
+    positions: Positions,
+}
+
+impl PositionEmbedding {
+    /// Positions of inputs of at most `length`, with initial weights under `path`.
+    pub fn new(positions: Positions, path: &str, length: usize, d_model: usize, initial: &InitialWeights) -> Self {
+        let weight = positions.trained(length, d_model).map(|[rows, columns]| initial.embedding(path, rows, columns));
+        Self { weight, positions }
+    }
+
+    /// Positions that there are, where their number is limited.
+    pub fn most(&self) -> Option<usize> {
+        self.weight.as_ref().map(|weight| weight.dims()[0])
+    }
+
+    /// `x` `[B, L, D]` with its positions added.
+    pub fn add(&self, x: Tensor<3>, span: &Span) -> Tensor<3> {
+        let [_, l, d] = x.dims();
+        match (self.positions.kind().added, &self.weight) {
+            (Added::Fixed(pair), _) => {
+                let table = fixed(pair, span, d, &x.device());
+                x + table
+            }
+            (Added::Trained, Some(weight)) => {
+                let rows = match span.common_first() {
+                    Some(first) => weight.val().narrow(0, first, l).unsqueeze::<3>(),
+                    None => {
+                        let rows: Vec<i32> = span.positions().into_iter().map(|position| position as i32).collect();
+                        let count = rows.len();
+                        let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [count]), &x.device());
+                        weight.val().select(0, rows).reshape([span.rows(), l, d])
+                    }
+                };
+                x + rows
+            }
+            (Added::Nothing, _) | (Added::Trained, None) => x,
+        }
+    }
+}
+
+/// The numbers of `pair` at the positions of `span`, `[rows, L, D]`, see [`Span::rows`].
+fn fixed(pair: fn(usize, usize, usize) -> [f64; 2], span: &Span, d_model: usize, device: &Device) -> Tensor<3> {
     let mut table = Vec::with_capacity(span.rows() * span.length * d_model);
     for position in span.positions() {
-        for pair in 0..d_model / 2 {
-            let (sin, cos) = (position as f64 * frequency(2 * pair, d_model)).sin_cos();
-            table.extend([sin as f32, cos as f32]);
+        for index in 0..d_model / 2 {
+            table.extend(pair(position, index, d_model).map(|number| number as f32));
         }
     }
     Tensor::from_data(TensorData::new(table, [span.rows(), span.length, d_model]), device)
 }
 
-/// Rotates each query or key by an angle that grows with its position (Su 2021, equation 34): scores then depend on
-/// the distance only.
-///
-/// `x` is `[B, H, L, K]` with K even, its rows at the positions of `span`. Column i is paired with column i + K/2 (the
-/// layout of GPT-NeoX and LLaMA), frequency 10000^(−2i/K).
-pub fn rotate(x: Tensor<4>, span: &Span) -> Tensor<4> {
+/// Queries or keys `x` `[B, H, L, K]` at the positions of `span`, each pair of columns i and i + K/2 turned by the angle of
+/// its position; as they are where `positions` turn nothing.
+pub fn rotate(positions: Positions, x: Tensor<4>, span: &Span) -> Tensor<4> {
+    let Some(angle) = positions.kind().angle else { return x };
     let d_head = x.dims()[3];
     let half = d_head / 2;
     let (mut sines, mut cosines) = (Vec::new(), Vec::new());
     for position in span.positions() {
         for pair in 0..half {
-            let (sin, cos) = (position as f64 * frequency(2 * pair, d_head)).sin_cos();
+            let (sin, cos) = angle(position, pair, d_head).sin_cos();
             sines.push(sin as f32);
             cosines.push(cos as f32);
         }
@@ -92,12 +142,10 @@ pub fn rotate(x: Tensor<4>, span: &Span) -> Tensor<4> {
     Tensor::cat(vec![left.clone() * cos.clone() - right.clone() * sin.clone(), right * cos + left * sin], 3)
 }
 
-fn frequency(column: usize, width: usize) -> f64 {
-    10_000f64.powf(-(column as f64) / width as f64)
-}
-
 #[cfg(test)]
 mod tests {
+    use architecture::Init;
+
     use super::*;
 
     fn numbers<const N: usize>(x: Tensor<N>) -> Vec<f32> {
@@ -106,7 +154,10 @@ mod tests {
 
     #[test]
     fn sinusoidal_follows_the_paper() {
-        let table = numbers(sinusoidal(&Span::new(0, 3), 4, &Device::flex()));
+        let device = Device::flex();
+        let initial = InitialWeights::new(Init::Torch, 1, 0, &device);
+        let positions = PositionEmbedding::new(Positions::Sinusoidal, "position", 3, 4, &initial);
+        let table = numbers(positions.add(Tensor::zeros([1, 3, 4], &device), &Span::new(0, 3)));
         // [math.sin(2 / 10000**(0/4)), math.cos(2), math.sin(2 / 10000**(2/4)), math.cos(2/100)]
         let expected = [0.909_297_4, -0.416_146_84, 0.019_998_668, 0.999_8];
         for (got, want) in table[8..].iter().zip(expected) {
@@ -118,7 +169,8 @@ mod tests {
     #[test]
     fn rotary_embedding_torch_11_offsets_rotate_differently() {
         let x = Tensor::<4>::ones([1, 1, 3, 8], &Device::flex());
-        let (at_0, at_5) = (numbers(rotate(x.clone(), &Span::new(0, 3))), numbers(rotate(x, &Span::new(5, 3))));
+        let at = |first| numbers(rotate(Positions::Rope, x.clone(), &Span::new(first, 3)));
+        let (at_0, at_5) = (at(0), at(5));
         assert!(at_0.iter().zip(&at_5).any(|(a, b)| (a - b).abs() > 0.1));
     }
 
@@ -142,8 +194,8 @@ mod tests {
         let device = Device::flex();
         let row = |values: [f32; 4]| Tensor::<4>::from_data(TensorData::new(values.to_vec(), [1, 1, 1, 4]), &device);
         let score = |i, j| {
-            let q = rotate(row([0.3, -1.0, 2.0, 0.7]), &Span::new(i, 1));
-            let k = rotate(row([1.1, 0.2, -0.4, 0.9]), &Span::new(j, 1));
+            let q = rotate(Positions::Rope, row([0.3, -1.0, 2.0, 0.7]), &Span::new(i, 1));
+            let k = rotate(Positions::Rope, row([1.1, 0.2, -0.4, 0.9]), &Span::new(j, 1));
             numbers((q * k).sum())[0]
         };
         assert!((score(2, 0) - score(9, 7)).abs() < 1e-5);

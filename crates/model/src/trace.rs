@@ -2,9 +2,8 @@
 
 use std::cell::RefCell;
 
-use burn::tensor::Tensor;
-
 use architecture::HostTensor;
+use burn::tensor::Tensor;
 
 /// Keeps every node of the forward passes that it is given to (see [`Call::trace`](crate::Call::trace)), in the order in
 /// which they are computed.
@@ -45,7 +44,7 @@ pub struct Node {
 impl Node {
     /// Its values on the host.
     pub fn to_host(&self) -> HostTensor {
-        HostTensor { shape: self.shape.clone(), values: crate::tensors::host_values(self.values.clone()) }
+        HostTensor { shape: self.shape.clone(), values: crate::parameters::host_values(self.values.clone()) }
     }
 }
 
@@ -72,19 +71,19 @@ impl Trace {
     }
 
     /// A part of the block entered last, such as `attention`.
-    pub fn part(&self, name: &'static str) -> Part<'_> {
-        Part { trace: self, name }
+    pub fn part(&self, name: &'static str) -> PartTrace<'_> {
+        PartTrace { trace: self, name }
     }
 }
 
 /// A part of a block, under whose name its nodes are kept.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct PartTrace<'a> {
     trace: &'a Trace,
     name: &'static str,
 }
 
-impl Part<'_> {
+impl PartTrace<'_> {
     /// Keeps a node of this part.
     pub fn keep<const N: usize>(self, node: &'static str, tensor: &Tensor<N>) {
         let name = format!("{}.{}.{node}", self.trace.block.borrow(), self.name);

@@ -4,10 +4,9 @@
 
 use architecture::{ModelConfig, Positions};
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
-use headcount_model::Mask;
 use headcount_model::attention::{Attention, AttentionCall};
-use headcount_model::tensors::{flat_gradients, flat_parameters, places, replace_parameters};
-use headcount_model::weights::Weights;
+use headcount_model::parameters::{self, flat_gradients, flat_parameters, replace_parameters};
+use kernels::AttentionMask;
 
 /// Half the distance of the two points whose values are compared: the error of the difference is about its square.
 const STEP: f64 = 1e-5;
@@ -48,17 +47,17 @@ fn shapes() -> Vec<Shape> {
     sizes.into_iter().map(|(batch, queries, keys, width)| Shape { batch, queries, keys, width }).collect()
 }
 
-fn mask(name: &str, batch: usize, queries: usize, keys: usize) -> Mask {
+fn mask(name: &str, batch: usize, keys: usize) -> AttentionMask {
     // The last key of every other sample; where it is the only one, its rows are empty.
     let padding = || {
         let last = |index: usize| index % keys == keys - 1 && (index / keys).is_multiple_of(2);
-        Mask::padding(batch, keys, (0..batch * keys).map(last).collect()).unwrap()
+        AttentionMask::padding(batch, keys, (0..batch * keys).map(last).collect()).unwrap()
     };
     match name {
-        "none" => Mask::none(),
-        "causal" => Mask::causal(queries, keys),
+        "none" => AttentionMask::none(),
+        "causal" => AttentionMask::causal(),
         "padding" => padding(),
-        "both" => padding().union(&Mask::causal(queries, keys)).unwrap(),
+        "both" => padding().union(&AttentionMask::causal()).unwrap(),
         other => panic!("{other}"),
     }
 }
@@ -94,7 +93,7 @@ struct Case {
 }
 
 /// The sum of the output's entries with fixed factors: a number with a gradient at every entry of the output.
-fn loss(case: &Case, mask: &Mask, factors: &Tensor<3>) -> Tensor<1> {
+fn loss(case: &Case, mask: &AttentionMask, factors: &Tensor<3>) -> Tensor<1> {
     let ([batch, queries, _], [_, heads]) = (case.x.dims(), case.gates.dims());
     let [_, keys, _] = case.memory.as_ref().unwrap_or(&case.x).dims();
     let mask = mask.prepare([batch, heads, queries, keys], &case.x.device()).unwrap();
@@ -131,17 +130,17 @@ fn autodiff_agrees_with_central_differences() {
                     },
                     ..Default::default()
                 };
-                let mask = mask(name, batch, queries, keys.unwrap_or(queries));
+                let mask = mask(name, batch, keys.unwrap_or(queries));
                 let factors = numbers.tensor([batch, queries, d_model], &device);
                 let case = Case {
-                    module: Attention::new(&config, "attention", &Weights::new(&config, index as u64, &trained)),
+                    module: Attention::init(&config.attention(), index as u64, &trained).unwrap(),
                     x: (numbers.tensor([batch, queries, d_model], &device) * 2.0),
                     memory: keys.map(|keys| numbers.tensor([batch, keys, d_model], &device) * 2.0),
                     gates: numbers.tensor([if index % 2 == 0 { batch } else { 1 }, heads], &device) + 1.0,
                     replacement: numbers.tensor([heads, queries, d_model / heads], &device),
                 };
                 let gradients = by_autodiff(&case, &mask, &factors);
-                let plain = Attention::new(&config, "attention", &Weights::new(&config, index as u64, &device));
+                let plain = Attention::init(&config.attention(), index as u64, &device).unwrap();
                 let case = Case { module: plain, ..case };
                 cases += 1;
                 for (what, gradient) in gradients {
@@ -170,7 +169,7 @@ fn autodiff_agrees_with_central_differences() {
 }
 
 /// The gradient of every input and parameter, flattened, by name.
-fn by_autodiff(case: &Case, mask: &Mask, factors: &Tensor<3>) -> Vec<(String, Tensor<1>)> {
+fn by_autodiff(case: &Case, mask: &AttentionMask, factors: &Tensor<3>) -> Vec<(String, Tensor<1>)> {
     let case = Case {
         module: case.module.clone(),
         x: Tensor::from_inner(case.x.clone()).require_grad(),
@@ -187,7 +186,7 @@ fn by_autodiff(case: &Case, mask: &Mask, factors: &Tensor<3>) -> Vec<(String, Te
     if let Some(memory) = &case.memory {
         found.push(("memory".to_string(), memory.grad(&gradients).unwrap().flatten(0, 2)));
     }
-    let parameters = places(&case.module).into_iter().map(|place| place.path);
+    let parameters = parameters::of(&case.module).into_iter().map(|place| place.path);
     found.extend(parameters.zip(flat_gradients(&case.module, &mut gradients)));
     found
 }
@@ -201,7 +200,7 @@ fn moved(case: &Case, what: &str, by: Tensor<1>) -> Case {
         "gates" => case.gates = case.gates.clone() + by.reshape(case.gates.dims()),
         "replacement" => case.replacement = case.replacement.clone() + by.reshape(case.replacement.dims()),
         path => {
-            let flat = places(&case.module).into_iter().zip(flat_parameters(&case.module));
+            let flat = parameters::of(&case.module).into_iter().zip(flat_parameters(&case.module));
             let flat = flat.map(|(place, tensor)| if place.path == path { tensor + by.clone() } else { tensor });
             let flat: Vec<_> = flat.collect();
             case.module = replace_parameters(case.module, flat);

@@ -62,9 +62,7 @@ pub use experiment::{Arm, Experiment, MetricName, PlannedRun, Regime};
 pub use inspection::{Condition, Inspection};
 pub use ledger::{Ledger, LedgerRun, Mismatch};
 pub use log::Log;
-pub use manifest::{
-    Fingerprints, Manifest, Program, TensorFingerprint, WeightsFingerprint, weights_fingerprint,
-};
+pub use manifest::{Fingerprints, Manifest, Program, TensorFingerprint, WeightsFingerprint, weights_fingerprint};
 pub use metrics::{MetricLine, MetricsLog, TimingLine, TimingLog, read_metrics, read_timings, read_timings_of};
 pub use open::OpenRun;
 pub use origin::Origin;

@@ -1,7 +1,7 @@
 //! From a batch on the host to tensors on a device, and the numbers that a batch is judged by.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use model::loss::cross_entropy;
+use kernels::cross_entropy;
 use model::{Call, Source};
 
 /// A batch on a device, with its scored positions picked out.

@@ -4,7 +4,7 @@ pub mod bench;
 mod sampling;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use model::{Call, CallError, Decoder, Source, tensors};
+use model::{Call, CallError, Decoder, Source, parameters};
 use thiserror::Error;
 
 pub use sampling::Sampling;
@@ -71,7 +71,7 @@ pub fn generate(model: &Decoder, request: Request, device: &Device) -> Result<Ve
         }
         let call = Call { scored: Some(&last_of(unread, device)), ..Default::default() };
         let logits = model.extend(row(&all[all.len() - unread..], device), &mut cache, call)?.logits;
-        let logits = tensors::host_values(logits.flatten(0, 1));
+        let logits = parameters::host_values(logits.flatten(0, 1));
         if logits.iter().any(|logit| !logit.is_finite()) {
             return Err(GenerateError::NotFinite);
         }
@@ -104,7 +104,7 @@ pub fn predictions(model: &Decoder, tokens: &[u32], device: &Device) -> Result<V
     }
     let logits = model.forward(row(tokens, device), Call::default())?.logits;
     let outputs = logits.dims()[1];
-    let logits = tensors::host_values(logits.flatten(0, 1));
+    let logits = parameters::host_values(logits.flatten(0, 1));
     if logits.iter().any(|logit| !logit.is_finite()) {
         return Err(GenerateError::NotFinite);
     }

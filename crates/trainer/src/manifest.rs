@@ -2,7 +2,7 @@
 
 use architecture::ModelError;
 use burn::tensor::Device;
-use model::tensors;
+use model::parameters;
 use runs::{Config, Fingerprints, Manifest, Program};
 
 use crate::arm::Arm;
@@ -15,7 +15,7 @@ use crate::backend;
 pub fn manifest(config: &Config, device: &Device, threads: usize) -> Result<Manifest, ModelError> {
     let arm = Arm::new(config);
     let weights = runs::weights_fingerprint(
-        tensors::to_host(&arm.model(device)?).into_iter().map(|(path, tensor)| (path, tensor.shape, tensor.values)),
+        parameters::to_host(&arm.model(device)?).into_iter().map(|(path, tensor)| (path, tensor.shape, tensor.values)),
     );
     Ok(Manifest {
         config: config.to_toml(),

@@ -10,12 +10,12 @@ use architecture::HostTensor;
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use kernels::adamw::{self, Flat, ROW, Update};
 use model::Decoder;
-use model::tensors::{self, LoadError, Place};
+use model::parameters::{self, LoadError, ParameterShape};
 use runs::TrainConfig;
 
 /// AdamW's settings and its state for one model.
 pub struct AdamW {
-    places: Vec<Place>,
+    places: Vec<ParameterShape>,
     /// Number of parameters, without padding.
     count: usize,
     flat: Flat,
@@ -38,7 +38,7 @@ pub struct FlatGradient(Tensor<1>);
 impl FlatGradient {
     /// Takes the model's gradients out of `gradients`.
     pub fn take(model: &Decoder, gradients: &mut Gradients) -> Self {
-        Self(concatenate(tensors::flat_gradients(model, gradients)))
+        Self(concatenate(parameters::flat_gradients(model, gradients)))
     }
 
     /// The sum of two, for accumulation over micro-batches.
@@ -46,9 +46,9 @@ impl FlatGradient {
         Self(self.0 + other.0)
     }
 
-    /// Every entry on the host, in the order of [`tensors::places`], then the padding.
+    /// Every entry on the host, in the order of [`parameters::of`], then the padding.
     pub fn to_host(&self) -> Vec<f32> {
-        tensors::host_values(self.0.clone())
+        parameters::host_values(self.0.clone())
     }
 
     /// The global L2 norm over all parameters.
@@ -60,11 +60,11 @@ impl FlatGradient {
 impl AdamW {
     /// A fresh state for `model`.
     pub fn new(config: &TrainConfig, model: &Decoder) -> Self {
-        let places = tensors::places(model);
-        let parameters = concatenate(tensors::flat_parameters(model));
+        let places = parameters::of(model);
+        let parameters = concatenate(parameters::flat_parameters(model));
         let zeros = parameters.zeros_like();
         Self {
-            count: places.iter().map(Place::count).sum(),
+            count: places.iter().map(ParameterShape::count).sum(),
             places,
             flat: Flat { first_moment: zeros.clone(), second_moment: zeros, parameters },
             settings: Settings {
@@ -85,14 +85,14 @@ impl AdamW {
         let update = Update { gradient_scale, lr, beta1, beta2, epsilon: eps, weight_decay, step };
         let old = std::mem::replace(&mut self.flat, empty(&gradient.0.device()));
         self.flat = adamw::step(old, gradient.0, update);
-        tensors::replace_parameters(model, self.split(&self.flat.parameters))
+        parameters::replace_parameters(model, self.split(&self.flat.parameters))
     }
 
     /// Both moments on the host, by parameter path.
     pub fn to_host(&self) -> BTreeMap<String, HostTensor> {
         let mut state = BTreeMap::new();
         for (name, moment) in [("first_moment", &self.flat.first_moment), ("second_moment", &self.flat.second_moment)] {
-            let values = tensors::host_values(moment.clone());
+            let values = parameters::host_values(moment.clone());
             let mut start = 0;
             for place in &self.places {
                 let values = values[start..start + place.count()].to_vec();
@@ -120,7 +120,7 @@ impl AdamW {
     }
 
     fn split(&self, flat: &Tensor<1>) -> Vec<Tensor<1>> {
-        let mut sizes: Vec<usize> = self.places.iter().map(Place::count).collect();
+        let mut sizes: Vec<usize> = self.places.iter().map(ParameterShape::count).collect();
         sizes.push(flat.dims()[0] - self.count);
         let mut parts = flat.clone().split_with_sizes(sizes, 0);
         parts.truncate(self.places.len());
@@ -135,7 +135,7 @@ fn empty(device: &Device) -> Flat {
 }
 
 fn moment(
-    places: &[Place],
+    places: &[ParameterShape],
     state: &BTreeMap<String, HostTensor>,
     name: &str,
     device: &Device,
@@ -194,7 +194,7 @@ mod tests {
         let model = decoder();
         let start = flat([0.5, -1.0, 2.0, 0.1]);
         let parts = start.split_with_sizes(vec![2, 1, 1, ROW - 4], 0).into_iter().take(3).collect();
-        let mut model = tensors::replace_parameters(model, parts);
+        let mut model = parameters::replace_parameters(model, parts);
         let mut optimiser = AdamW::new(&config, &model);
         for step in 1..=10 {
             // Saved and read back on the way, as a resumed run has it.
@@ -204,7 +204,8 @@ mod tests {
             let norm = gradient.norm();
             model = optimiser.step(model, gradient, norm, 1e-2, step as u64);
         }
-        let found: Vec<f32> = tensors::flat_parameters(&model).into_iter().flat_map(tensors::host_values).collect();
+        let found: Vec<f32> =
+            parameters::flat_parameters(&model).into_iter().flat_map(parameters::host_values).collect();
         for (found, expected) in found.iter().zip(expected) {
             assert!((f64::from(*found) - expected).abs() < 1e-6, "{found} {expected}");
         }

@@ -12,7 +12,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use burn::train::Interrupter;
 use data::{Generator, Split, TrainingOrder};
-use model::tensors::{self, LoadError};
+use model::parameters::{self, LoadError};
 use model::{Call, CallError, Decoder, Dropout};
 use runs::{
     Best, Checkpoint, Config, MetricLine, MetricsLog, Origin, RunDirectory, RunError, Score, Snapshot, Status, Summary,
@@ -96,7 +96,7 @@ fn run(
     // ---- Model and optimiser, and how far an earlier call came --------------------------------------------------------
     let training_device = device.clone().autodiff();
     let mut model = arm.model(&training_device)?;
-    let initial = tensors::to_host(&model).into_iter().map(|(path, tensor)| (path, tensor.shape, tensor.values));
+    let initial = parameters::to_host(&model).into_iter().map(|(path, tensor)| (path, tensor.shape, tensor.values));
     let origin = Origin::new(config, arm.data_fingerprint(), runs::weights_fingerprint(initial).all);
     let (latest, damaged) = match directory.checkpoints().latest_of(&origin)? {
         Some(latest) => (Some(latest.checkpoint), latest.damaged),
@@ -105,7 +105,7 @@ fn run(
     let mut optimiser = match &latest {
         Some(checkpoint) => {
             let misfit = |error| TrainError::Checkpoint { step: checkpoint.step, error };
-            model = tensors::from_host(model, &checkpoint.model).map_err(misfit)?;
+            model = parameters::from_host(model, &checkpoint.model).map_err(misfit)?;
             AdamW::from_host(settings, &model, &checkpoint.optimiser).map_err(misfit)?
         }
         None => AdamW::new(settings, &model),
@@ -193,7 +193,7 @@ fn run(
                 is_best = best.is_some_and(|best| best.step == step);
                 // Before the checkpoint: a run that goes on from there has it.
                 if snapshot_steps.contains(&step) {
-                    let (origin, model) = (saver.origin.clone(), tensors::to_host(&model));
+                    let (origin, model) = (saver.origin.clone(), parameters::to_host(&model));
                     directory.snapshots().save(&Snapshot { step, origin, model })?;
                 }
             }
@@ -296,7 +296,7 @@ impl Saver<'_> {
         best: Option<Best>,
     ) -> Result<(), TrainError> {
         log.sync()?;
-        let (model, optimiser) = (tensors::to_host(model), optimiser.to_host());
+        let (model, optimiser) = (parameters::to_host(model), optimiser.to_host());
         let (metrics, origin) = (self.directory.metrics_hash()?, self.origin.clone());
         let checkpoint = Checkpoint { step, validation, best, metrics, origin, model, optimiser };
         self.directory.checkpoints().save(&checkpoint)?;

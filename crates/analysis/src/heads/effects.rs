@@ -1,7 +1,7 @@
 //! What a head is worth: the loss without it, the loss with it alone, the gradient of its gate.
 
 use burn::tensor::{Device, Tensor, TensorData};
-use model::loss::cross_entropy;
+use kernels::cross_entropy;
 use model::{Call, CallError, Decoder};
 
 use super::{

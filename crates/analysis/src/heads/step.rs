@@ -3,7 +3,7 @@
 use burn::module::Module;
 use burn::tensor::Device;
 use data::Registers;
-use model::{Decoder, tensors};
+use model::{Decoder, parameters};
 use runs::{Config, Tensors};
 
 use super::{
@@ -35,10 +35,10 @@ pub fn analyse(
     let mut model = Decoder::new(&config.model, config.dims(), config.seed, &autodiff)?;
     let weights = match weights {
         Some(weights) => {
-            model = tensors::from_host(model, &weights).map_err(|error| HeadError::Weights { step, error })?;
+            model = parameters::from_host(model, &weights).map_err(|error| HeadError::Weights { step, error })?;
             weights
         }
-        None => tensors::to_host(&model),
+        None => parameters::to_host(&model),
     };
     let model = model.no_grad();
     let probe = Probe::new(model.clone().valid(), samples, device)?;

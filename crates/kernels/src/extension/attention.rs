@@ -4,9 +4,8 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::flex::FlexTensor;
 
-use super::{Masks, Tracked};
-use crate::fused::attention::{Heads, Sizes, Target, backward, forward, readable};
-use crate::fused::buffer::{contiguous, dims, slice, strided, tensor, unwritten};
+use crate::fused::attention::{Heads, Masks, Sizes, Target, backward, forward, readable};
+use crate::fused::buffer::{Tracked, contiguous, dims, slice, strided, tensor, unwritten};
 
 /// A forward pass with what the backward pass reads.
 pub(super) struct Pass<I> {

@@ -4,8 +4,7 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::flex::FlexTensor;
 
-use super::Tracked;
-use crate::fused::buffer::{contiguous, slice, tensor};
+use crate::fused::buffer::{Tracked, contiguous, slice, tensor};
 use crate::fused::layer_norm::{backward, forward};
 
 /// A forward pass with what the backward pass reads.

@@ -4,11 +4,10 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::flex::FlexTensor;
 
-use super::Tracked;
+use crate::activation::Activation;
 use crate::fused::Matrix;
-use crate::fused::buffer::{contiguous, dims, slice, tensor};
+use crate::fused::buffer::{Tracked, contiguous, dims, slice, tensor};
 use crate::fused::linear::{Gradient, Wanted, backward, forward};
-use crate::linear::Activation;
 
 /// A forward pass with what the backward pass reads.
 pub(super) struct Pass {

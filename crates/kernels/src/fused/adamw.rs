@@ -4,7 +4,7 @@ use pulp::{Simd, WithSimd};
 
 use super::simd::{mul_add, vectorized};
 use super::threads::for_each;
-use crate::adamw::Update;
+use crate::adamw::update::Update;
 
 /// Entries a piece.
 const ENTRIES: usize = 1 << 15;

@@ -3,7 +3,12 @@
 use std::mem::MaybeUninit;
 
 use burn::backend::flex::{FlexTensor, Layout};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Flex};
 use burn::tensor::{Bytes, DType, Shape};
+
+/// A tensor of flex under autodiff.
+pub(crate) type Tracked = FloatTensor<Autodiff<Flex>>;
 
 /// A buffer of `count` numbers that hold anything: to be written in full before it is read.
 ///

@@ -7,7 +7,7 @@ use super::buffer::unwritten;
 use super::matmul::{Matrix, Write, product};
 use super::simd::{mul_add, normal, vectorized};
 use super::threads::for_each;
-use crate::linear::Activation;
+use crate::activation::Activation;
 
 /// Rows a block: more for larger weights, which are packed anew for each block. Part of how sums over rows are associated, so
 /// it depends on the layer alone.

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 use headcount_kernels::attention::plain_self_attention;
-use headcount_kernels::{Attending, Projection, attention, self_attention};
+use headcount_kernels::{Attending, AttentionMask, Projection, attention, self_attention};
 use proptest::prelude::*;
 
 use crate::compare::{Numbers, agree};
@@ -29,10 +29,6 @@ struct Case {
     seed: u64,
 }
 
-fn bools(values: Vec<bool>, shape: [usize; 4], device: &Device) -> Tensor<4, Bool> {
-    Tensor::from_data(TensorData::new(values, shape), device)
-}
-
 fn check(case: Case) {
     let Case { b, g, group, lq, lk, k, masking, dropout, scale, seed } = case;
     let h = g * group;
@@ -46,34 +42,17 @@ fn check(case: Case) {
     ];
     let weights = numbers.vector(b * lq * h * k, 1.0);
     let device = Device::flex();
-    let (shape, mut forbidden): ([usize; 4], Vec<bool>) = match masking {
-        Masking::None => ([1, 1, 1, 1], vec![false]),
-        Masking::Causal => ([1, 1, lq, lk], (0..lq).flat_map(|i| (0..lk).map(move |j| j + lq > i + lk)).collect()),
-        Masking::Padding => ([b, 1, 1, lk], (0..b * lk).map(|_| numbers.uniform() < 0.4).collect()),
-        Masking::Random => ([b, h, lq, lk], (0..b * h * lq * lk).map(|_| numbers.uniform() < 0.5).collect()),
+    let mut marks = |count: usize, share: f32| (0..count).map(|_| numbers.uniform() < share).collect::<Vec<bool>>();
+    let mask = match masking {
+        Masking::None => AttentionMask::none(),
+        Masking::Causal => AttentionMask::causal(),
+        Masking::Padding => AttentionMask::padding(b, lk, marks(b * lk, 0.4)).unwrap(),
+        Masking::Random => AttentionMask::marked([b, h, lq, lk], marks(b * h * lq * lk, 0.5)).unwrap(),
     };
-    let columns = shape[3];
-    let empty: Vec<bool> = forbidden
-        .chunks_mut(columns)
-        .map(|row| {
-            let is_empty = masking != Masking::None && row.iter().all(|&x| x);
-            if is_empty {
-                row.fill(false);
-            }
-            is_empty
-        })
-        .collect();
-    let has_empty = empty.contains(&true);
-    let empty = bools(empty, [shape[0], shape[1], shape[2], 1], &device);
-    let forbidden = bools(forbidden, shape, &device);
-    let dropped: Vec<bool> = (0..b * h * lq * lk).map(|_| numbers.uniform() < 0.3).collect();
-    let dropped = bools(dropped, [b, h, lq, lk], &device);
-    let attending = Attending {
-        forbidden: (masking != Masking::None).then_some(&forbidden),
-        is_causal: masking == Masking::Causal,
-        empty_rows: has_empty.then_some(&empty),
-        dropout: dropout.then_some((&dropped, 0.3)),
-    };
+    let mask = mask.prepare([b, h, lq, lk], &device).unwrap();
+    let dropped = TensorData::new(marks(b * h * lq * lk, 0.3), [b, h, lq, lk]);
+    let dropped = Tensor::<4, Bool>::from_data(dropped, &device);
+    let attending = Attending { mask: Some(&mask), dropout: dropout.then_some((&dropped, 0.3)) };
     let heads = |x: &Tensor<1>, l: usize, heads: usize| x.clone().reshape([b, l, heads, k]).swap_dims(1, 2);
     let merged = |x: Tensor<4>| x.swap_dims(1, 2).reshape([b * lq * h * k]);
     let fused =
@@ -134,8 +113,9 @@ proptest! {
             inputs.extend([numbers.vector(d * width, 0.5), numbers.vector(width, 1.0)]);
         }
         let weights = numbers.vector(b * l * h * k, 1.0);
-        let future = bools((0..l).flat_map(|i| (0..l).map(move |j| j > i)).collect(), [1, 1, l, l], &device);
-        let attending = Attending { forbidden: is_causal.then_some(&future), is_causal, ..Default::default() };
+        let mask = if is_causal { AttentionMask::causal() } else { AttentionMask::none() };
+        let mask = mask.prepare([b, h, l, l], &device).unwrap();
+        let attending = Attending { mask: Some(&mask), ..Default::default() };
         let through = |inputs: &[Tensor<1>], is_plain: bool| {
             let projections = [0, 1, 2].map(|i| Projection {
                 weight: inputs[1 + 2 * i].clone().reshape([d, widths[i]]),
@@ -155,23 +135,37 @@ proptest! {
     }
 }
 
-/// minGPT#75: allowed scores near −2e4 let nothing of the future through.
+/// minGPT#75: allowed scores near −2e4 let nothing of the future through, whether the kernel knows the mask as causal or
+/// reads marks, as it does of masks that are for each sample.
 #[test]
 fn allowed_scores_far_below_zero_keep_the_future_out() {
     let device = Device::flex();
-    let (l, k) = (20, 8);
-    let tensor = |value: f32| Tensor::<4>::full([1, 1, l, k], value, &device);
-    let values: Vec<f32> = (0..l * k).map(|i| (i / k) as f32).collect();
-    let values = Tensor::<4>::from_data(TensorData::new(values, [1, 1, l, k]), &device);
-    let future: Vec<bool> = (0..l).flat_map(|i| (0..l).map(move |j| j > i)).collect();
-    let future = bools(future, [1, 1, l, l], &device);
-    for is_causal in [true, false] {
-        let attending = Attending { forbidden: Some(&future), is_causal, ..Default::default() };
+    let (b, l, k) = (2, 20, 8);
+    let tensor = |value: f32| Tensor::<4>::full([b, 1, l, k], value, &device);
+    let values: Vec<f32> = (0..b * l * k).map(|i| (i / k % l) as f32).collect();
+    let values = Tensor::<4>::from_data(TensorData::new(values, [b, 1, l, k]), &device);
+    let no_padding = AttentionMask::padding(b, l, vec![false; b * l]).unwrap();
+    for mask in [AttentionMask::causal(), AttentionMask::causal().union(&no_padding).unwrap()] {
+        let mask = mask.prepare([b, 1, l, l], &device).unwrap();
+        let attending = Attending { mask: Some(&mask), ..Default::default() };
         let contexts = attention(tensor(-100.0), tensor(70.0), values.clone(), attending);
         for (i, found) in contexts.into_data().iter::<f32>().enumerate() {
-            let expected = (i / k) as f32 / 2.0; // the mean of 0..=i
+            let expected = (i / k % l) as f32 / 2.0; // the mean of 0..=i
             assert!((found - expected).abs() < 1e-4, "row {}: {found} instead of {expected}", i / k);
         }
+    }
+}
+
+/// A mask made for other lengths is refused, by the kernel and by the plain composition: it would forbid something else.
+#[test]
+fn a_causal_mask_of_other_lengths_is_refused() {
+    let device = Device::flex();
+    let x = || Tensor::<4>::ones([1, 1, 6, 4], &device);
+    let mask = AttentionMask::causal().prepare([1, 1, 5, 5], &device).unwrap();
+    let attending = Attending { mask: Some(&mask), ..Default::default() };
+    for run in [attention, |q, k, v, attending: Attending| attention::plain(q, k, v, attending).contexts] {
+        let run = std::panic::AssertUnwindSafe(|| run(x(), x(), x(), attending));
+        assert!(std::panic::catch_unwind(run).is_err());
     }
 }
 
@@ -183,9 +177,9 @@ fn a_row_that_may_read_nothing_is_zero_with_a_zero_gradient() {
     let mut tensor =
         || Tensor::<4>::from_data(TensorData::new(numbers.vector(3 * 4, 1.0), [1, 1, 3, 4]), &device).require_grad();
     let (query, key, value) = (tensor(), tensor(), tensor());
-    let inner = Device::flex();
-    let empty = bools(vec![false, true, false], [1, 1, 3, 1], &inner);
-    let attending = Attending { empty_rows: Some(&empty), ..Default::default() };
+    let row = AttentionMask::marked([1, 1, 3, 1], vec![false, true, false]).unwrap();
+    let row = row.prepare([1, 1, 3, 3], &Device::flex()).unwrap();
+    let attending = Attending { mask: Some(&row), ..Default::default() };
     let contexts = attention(query.clone(), key.clone(), value.clone(), attending);
     let row: Vec<f32> = contexts.clone().inner().narrow(2, 1, 1).into_data().iter().collect();
     assert_eq!(row, [0.0; 4]);

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
-use headcount_kernels::{Activation, Attending, attention, cross_entropy, layer_norm, linear};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use headcount_kernels::{Activation, Attending, AttentionMask, attention, cross_entropy, layer_norm, linear};
 
 use crate::compare::{Numbers, run};
 
@@ -19,15 +19,14 @@ pub fn fingerprint() -> u64 {
         numbers.vector(d * f, 0.1),
         numbers.vector(f, 0.1),
     ];
-    let future: Vec<bool> = (0..l).flat_map(|i| (0..l).map(move |j| j > i)).collect();
-    let future = Tensor::<4, Bool>::from_data(TensorData::new(future, [1, 1, l, l]), &Device::flex());
+    let mask = AttentionMask::causal().prepare([b, h, l, l], &Device::flex()).unwrap();
     let targets: Vec<i32> = (0..b * l).map(|_| (numbers.bits() % f as u64) as i32).collect();
     let weights = numbers.vector(b * l, 1.0);
     let model = |x: &[Tensor<1>]| {
         let y = layer_norm(x[0].clone().reshape([b * l, d]), x[1].clone(), x[2].clone(), 1e-5);
         let y = linear(y, x[3].clone().reshape([d, 3 * d]), None, Activation::None);
         let heads = |i: usize| y.clone().narrow(1, i * d, d).reshape([b, l, h, k]).swap_dims(1, 2);
-        let attending = Attending { forbidden: Some(&future), is_causal: true, ..Default::default() };
+        let attending = Attending { mask: Some(&mask), ..Default::default() };
         let y = attention(heads(0), heads(1), heads(2), attending).swap_dims(1, 2).reshape([b * l, d]);
         let logits = linear(y, x[4].clone().reshape([d, f]), Some(x[5].clone()), Activation::Gelu);
         let device = x[0].device();

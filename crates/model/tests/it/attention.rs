@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 
 use architecture::ModelConfig;
-use headcount_model::Mask;
 use headcount_model::attention::AttentionCall;
-use headcount_model::tensors::{flat_gradients, from_host, places};
+use headcount_model::parameters::{self, flat_gradients, from_host};
+use kernels::AttentionMask;
 
 use crate::support::{Backend, Fixture, Worst, attention, corner};
 
@@ -56,7 +56,7 @@ fn one_case(
 ) {
     let (kind, mask) = (case.split('.').next().unwrap(), case.split('.').next_back().unwrap());
     let module = attention(config, backend);
-    let tensors = places(&module).into_iter().map(|place| {
+    let tensors = parameters::of(&module).into_iter().map(|place| {
         let tensor = corner(fixture.get(&format!("{parameters}/{}", place.path)), &place.shape);
         (place.path, tensor)
     });
@@ -68,9 +68,11 @@ fn one_case(
     let lk = memory.as_ref().unwrap_or(&x).dims()[1];
     let mask_name = format!("mask.{kind}.{mask}");
     let given =
-        Mask::new(fixture.get(&mask_name).shape.clone().try_into().unwrap(), fixture.bools(&mask_name)).unwrap();
-    assert_eq!(given, by_constructors(mask, lq, lk, &given), "{mask_name}");
-    let mask = given.prepare([B, config.heads, lq, lk], &backend.device).unwrap();
+        AttentionMask::marked(fixture.get(&mask_name).shape.clone().try_into().unwrap(), fixture.bools(&mask_name))
+            .unwrap();
+    let constructed = by_constructors(mask, lk, &given);
+    assert_eq!(given.forbidden(lq, lk), constructed.forbidden(lq, lk), "{mask_name}");
+    let mask = constructed.prepare([B, config.heads, lq, lk], &backend.device).unwrap();
 
     let call = AttentionCall { mask: Some(&mask), maps: true, ..Default::default() };
     let result = module.forward(x.clone(), memory.clone(), call);
@@ -86,7 +88,7 @@ fn one_case(
         worst.compare(&format!("{case}/gradient.memory"), memory.grad(&gradients).unwrap(), expected("memory"));
         compared.insert("memory".to_string());
     }
-    for (place, gradient) in places(&module).into_iter().zip(flat_gradients(&module, &mut gradients)) {
+    for (place, gradient) in parameters::of(&module).into_iter().zip(flat_gradients(&module, &mut gradients)) {
         let expected = expected(&place.path);
         assert_eq!(place.shape, expected.shape, "{case}: {}", place.path);
         let got = crate::support::values(gradient);
@@ -98,19 +100,19 @@ fn one_case(
 }
 
 /// The mask as the crate's constructors make it: what the fixture passes explicitly is what they mean.
-fn by_constructors(name: &str, queries: usize, keys: usize, given: &Mask) -> Mask {
+fn by_constructors(name: &str, keys: usize, given: &AttentionMask) -> AttentionMask {
     let padding = || {
         let mut padding = vec![false; B * keys];
         for place in [keys - 1, keys + 1, keys + 2] {
             padding[place] = true;
         }
-        Mask::padding(B, keys, padding).unwrap()
+        AttentionMask::padding(B, keys, padding).unwrap()
     };
     match name {
-        "none" => Mask::none(),
-        "causal" => Mask::causal(queries, keys),
+        "none" => AttentionMask::none(),
+        "causal" => AttentionMask::causal(),
         "padding" => padding(),
-        "both" => padding().union(&Mask::causal(queries, keys)).unwrap(),
+        "both" => padding().union(&AttentionMask::causal()).unwrap(),
         _ => given.clone(),
     }
 }

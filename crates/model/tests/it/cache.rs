@@ -4,8 +4,8 @@
 use architecture::{Architecture, Dims, Merge, ModelConfig, Norm, Positions, SourceDims, cost};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use headcount_model::dropout::Dropout;
-use headcount_model::mask::MaskError;
 use headcount_model::{Cache, Call, CallError, Decoder, Source};
+use kernels::MaskError;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -134,11 +134,9 @@ fn assert_agree(what: &str, found: &Whole, expected: &Whole, backend: &Backend) 
     }
 }
 
-const POSITIONS: [Positions; 4] = [Positions::None, Positions::Sinusoidal, Positions::Learned, Positions::Rope];
-
 /// TinyLLM#17: the first call with a cache went another way than the call without one.
 fn tinyllm_17_prefill_into_an_empty_cache_is_no_cache(backend: &Backend) {
-    for positions in POSITIONS {
+    for &positions in Positions::ALL {
         let model = model(&ModelConfig { positions, ..config() }, backend);
         let input = Padded::new(&[prompt(9, 1), prompt(9, 2)]);
         let (found, expected) = (in_pieces(&model, &input, &[9], None, backend), whole(&model, &input, None, backend));
@@ -177,7 +175,7 @@ fn torchtune_959_greedy_64_tokens_with_the_cache_are_those_without(backend: &Bac
 
 /// https://github.com/unslothai/unsloth/issues/4100: positions counted from the padding.
 fn unsloth_4100_a_left_padded_batch_is_each_prompt_alone(backend: &Backend) {
-    for positions in POSITIONS {
+    for &positions in Positions::ALL {
         let model = model(&ModelConfig { positions, ..config() }, backend);
         let prompts = [prompt(2, 1), prompt(7, 2), prompt(5, 3)];
         let input = Padded::new(&prompts);
@@ -241,7 +239,7 @@ struct Case {
 fn cases() -> impl Strategy<Value = Case> {
     let heads = prop::sample::select(vec![(4, 4), (4, 2), (4, 1), (1, 1)]);
     let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    let config = (prop::sample::select(POSITIONS.to_vec()), heads, switches).prop_map(
+    let config = (prop::sample::select(Positions::ALL), heads, switches).prop_map(
         |(positions, (heads, kv_heads), (encoder, mean, bare, straight, no_mlp, key_bias))| ModelConfig {
             architecture: if encoder { Architecture::EncoderDecoder } else { Architecture::Decoder },
             positions,

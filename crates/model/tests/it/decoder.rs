@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 
 use architecture::{Dims, Init, Merge, ModelConfig, Norm, Positions};
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use headcount_model::dropout::{Dropout, Place};
-use headcount_model::loss::cross_entropy;
-use headcount_model::mask::MaskError;
-use headcount_model::tensors::{flat_gradients, from_host, places, to_host};
+use headcount_model::dropout::{Dropout, DropoutSite};
+use headcount_model::parameters::{self, flat_gradients, from_host, to_host};
 use headcount_model::{Call, CallError, Decoder};
+use kernels::{MaskError, cross_entropy};
 
 use crate::support::{Backend, Fixture, Worst, corner, values};
 
@@ -49,7 +48,7 @@ fn logits_loss_maps_and_gradients_agree_with_pytorch(backend: &Backend) {
         let outputs = if config.tied { 11 } else { 7 };
         let model =
             Decoder::new(&config, Dims { vocab: 11, outputs, length: l, source: None }, 0, &backend.device).unwrap();
-        let tensors = places(&model).into_iter().map(|place| {
+        let tensors = parameters::of(&model).into_iter().map(|place| {
             let tensor = corner(fixture.get(&format!("parameters/{}", place.path)), &place.shape);
             (place.path, tensor)
         });
@@ -69,7 +68,7 @@ fn logits_loss_maps_and_gradients_agree_with_pytorch(backend: &Backend) {
 
         let mut gradients = loss.backward();
         let mut compared = BTreeSet::new();
-        for (place, gradient) in places(&model).into_iter().zip(flat_gradients(&model, &mut gradients)) {
+        for (place, gradient) in parameters::of(&model).into_iter().zip(flat_gradients(&model, &mut gradients)) {
             let what = format!("{variant}/gradient.{}", place.path);
             assert_eq!(place.shape, fixture.get(&what).shape, "{what}");
             worst.compare_values(&what, &values(gradient), &fixture.get(&what).values);
@@ -113,10 +112,10 @@ fn dropout_acts_at_every_place_of_every_layer(backend: &Backend) {
     let config = ModelConfig { embedding_dropout: 0.5, residual_dropout: 0.75, ..Default::default() };
     let got = logits(config, &["token.weight", "output.bias", "down.bias"], &["logits.weight"]);
     let ones = || Tensor::<3>::ones([b, l, d], &backend.device);
-    let mut expected = pass.at(0, Place::Embedding, 0.5).apply(ones());
+    let mut expected = pass.at(0, DropoutSite::Embedding, 0.5).apply(ones());
     for layer in 0..2 {
-        expected = expected + pass.at(layer, Place::AttentionOutput, 0.75).apply(ones());
-        expected = expected + pass.at(layer, Place::MlpOutput, 0.75).apply(ones());
+        expected = expected + pass.at(layer, DropoutSite::AttentionOutput, 0.75).apply(ones());
+        expected = expected + pass.at(layer, DropoutSite::MlpOutput, 0.75).apply(ones());
     }
     assert_eq!(got, values(expected), "{}", backend.name);
 
@@ -124,7 +123,7 @@ fn dropout_acts_at_every_place_of_every_layer(backend: &Backend) {
     let config = ModelConfig { attention_dropout: 0.5, ..Default::default() };
     let got = logits(config, &["value.bias"], &["attention.output.weight", "logits.weight"]);
     let quarters = || Tensor::<4>::full([b, h, l, l], 0.25, &backend.device);
-    let kept = |layer| pass.at(layer, Place::Attention, 0.5).apply(quarters()).sum_dim(3); // [B, H, L, 1]
+    let kept = |layer| pass.at(layer, DropoutSite::Attention, 0.5).apply(quarters()).sum_dim(3); // [B, H, L, 1]
     let expected = (kept(0) + kept(1)).expand([b, h, l, d / h]).swap_dims(1, 2).reshape([b, l, d]);
     assert_eq!(got, values(expected), "{}", backend.name);
 }
@@ -143,8 +142,10 @@ fn an_input_longer_than_the_learned_positions_names_both_numbers() {
     assert_eq!(error.to_string(), "an input of 9 tokens is longer than the 6 learned positions of the model");
     assert_eq!(refusal(base(), 6, Call::default()), None);
     assert_eq!(refusal(base(), 1, Call::default()), None);
-    for positions in [Positions::Rope, Positions::Sinusoidal, Positions::None] {
-        assert_eq!(refusal(ModelConfig { positions, ..base() }, 9, Call::default()), None);
+    for &positions in Positions::ALL {
+        let is_limited = positions.trained(6, 16).is_some();
+        let error = refusal(ModelConfig { positions, ..base() }, 9, Call::default());
+        assert_eq!(error.is_some(), is_limited, "{}", positions.name());
     }
 }
 

@@ -6,11 +6,10 @@ use std::collections::BTreeSet;
 use architecture::{Architecture, Dims, Init, Merge, ModelConfig, Norm, Parts, Positions, SourceDims, cost};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use headcount_model::dropout::Dropout;
-use headcount_model::loss::cross_entropy;
-use headcount_model::mask::MaskError;
-use headcount_model::tensors::{flat_gradients, flat_parameters, from_host, places, replace_parameters, to_host};
-use headcount_model::weights::Weights;
+use headcount_model::initial::InitialWeights;
+use headcount_model::parameters::{self, flat_gradients, flat_parameters, from_host, replace_parameters, to_host};
 use headcount_model::{Call, CallError, Decoder, Source};
+use kernels::{MaskError, cross_entropy};
 
 use crate::support::{Backend, Fixture, Worst, corner, tokens, values};
 
@@ -63,7 +62,7 @@ fn logits_loss_maps_and_gradients_agree_with_pytorch(backend: &Backend) {
     ] {
         let outputs = if config.tied { DIMS.vocab } else { DIMS.outputs };
         let model = Decoder::new(&config, Dims { outputs, ..DIMS }, 0, &backend.device).unwrap();
-        let tensors = places(&model).into_iter().map(|place| {
+        let tensors = parameters::of(&model).into_iter().map(|place| {
             let tensor = corner(fixture.get(&format!("parameters/{}", place.path)), &place.shape);
             (place.path, tensor)
         });
@@ -83,7 +82,7 @@ fn logits_loss_maps_and_gradients_agree_with_pytorch(backend: &Backend) {
 
         let mut gradients = loss.backward();
         let mut compared = BTreeSet::new();
-        for (place, gradient) in places(&model).into_iter().zip(flat_gradients(&model, &mut gradients)) {
+        for (place, gradient) in parameters::of(&model).into_iter().zip(flat_gradients(&model, &mut gradients)) {
             let what = format!("{variant}/gradient.{}", place.path);
             assert_eq!(place.shape, fixture.get(&what).shape, "{what}");
             worst.compare_values(&what, &values(gradient), &fixture.get(&what).values);
@@ -193,12 +192,12 @@ fn places_are_the_documented_ones() {
 
     // Each is drawn under the very path by which it is saved, so no two are alike.
     let (config, paths) = (config(), ["encoder.blocks.1.attention.query", "blocks.0.cross_attention.value"]);
-    let weights = Weights::new(&config, 5, &device);
+    let weights = InitialWeights::new(config.init, config.layers, 5, &device);
     for path in paths {
         let drawn = values(weights.linear(path, 16, 16, true).weight.val());
         assert_eq!(both[&format!("{path}.weight")].values, drawn);
     }
-    let token = values(weights.embedding("encoder.token", 9, 16).weight.val());
+    let token = values(weights.embedding("encoder.token", 9, 16).val());
     assert_eq!(both["encoder.token.weight"].values, token);
 }
 
@@ -222,8 +221,10 @@ fn flops_are_counted_by_part() {
     ]);
     assert_eq!(cost::forward_flops(&config, DIMS, 2, 3), expected);
     let parameters = cost::parameters(&config, DIMS);
-    let built: usize =
-        places(&Decoder::new(&config, DIMS, 0, &Device::flex()).unwrap()).iter().map(|place| place.count()).sum();
+    let built: usize = parameters::of(&Decoder::new(&config, DIMS, 0, &Device::flex()).unwrap())
+        .iter()
+        .map(|place| place.count())
+        .sum();
     assert_eq!(parameters.total(), built as u64);
     for heads in [1, 4] {
         let other = ModelConfig { heads, ..config.clone() };

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use architecture::{Dims, HostTensor, Merge, ModelConfig};
 use burn::tensor::{Tensor, TensorData};
 use headcount_model::attention::AttentionCall;
-use headcount_model::tensors::{from_host, to_host};
-use headcount_model::{Call, Decoder, Mask};
+use headcount_model::parameters::{from_host, to_host};
+use headcount_model::{Call, Decoder};
+use kernels::AttentionMask;
 
 use crate::support::{Backend, Worst, attention, scrambled, tokens, values};
 
@@ -93,7 +94,7 @@ fn by_hand_with(
 fn agrees_with_hand(backend: &Backend, config: ModelConfig) {
     let module = attention(&config, backend);
     let x = scrambled::<3>([B, L, D], 1, backend) * 2.0;
-    let mask = Mask::causal(L, L).prepare([B, config.heads, L, L], &backend.device).unwrap();
+    let mask = AttentionMask::causal().prepare([B, config.heads, L, L], &backend.device).unwrap();
     let call = AttentionCall { mask: Some(&mask), ..Default::default() };
     let got = values(module.forward(x.clone(), None, call).output);
     let expected = by_hand(&to_host(&module), &values(x), &config);
@@ -145,7 +146,7 @@ fn permutation_changes_nothing(backend: &Backend, kv_heads: usize, order: [usize
     let other = from_host(module.clone(), &moved.collect()).unwrap();
 
     let x = scrambled::<3>([B, L, D], 2, backend);
-    let mask = Mask::causal(L, L).prepare([B, 4, L, L], &backend.device).unwrap();
+    let mask = AttentionMask::causal().prepare([B, 4, L, L], &backend.device).unwrap();
     let call = AttentionCall { mask: Some(&mask), maps: true, ..Default::default() };
     let (a, b) = (module.forward(x.clone(), None, call), other.forward(x, None, call));
     let mut worst = Worst::new(backend.name, backend.tolerance);
@@ -200,7 +201,7 @@ fn a_replacement_takes_the_place_of_what_a_gate_closes(backend: &Backend) {
     let weights = to_host(&module);
     let x = scrambled::<3>([B, L, D], 6, backend);
     let replacement = scrambled::<3>([4, L, k], 7, backend);
-    let mask = Mask::causal(L, L).prepare([B, 4, L, L], &backend.device).unwrap();
+    let mask = AttentionMask::causal().prepare([B, 4, L, L], &backend.device).unwrap();
     let numbers = [1.0, 0.0, 0.25, 1.0];
     let gates = gates(numbers, backend);
     let call = AttentionCall {
@@ -303,7 +304,7 @@ fn key_bias_changes_nothing(backend: &Backend) {
     weights.get_mut("key.bias").unwrap().values.fill(0.0);
     let without = from_host(module.clone(), &weights).unwrap();
     let x = scrambled::<3>([B, L, D], 6, backend);
-    let mask = Mask::causal(L, L).prepare([B, 2, L, L], &backend.device).unwrap();
+    let mask = AttentionMask::causal().prepare([B, 2, L, L], &backend.device).unwrap();
     let call = AttentionCall { mask: Some(&mask), ..Default::default() };
     let got = values(module.forward(x.clone(), None, call).output);
     let expected = values(without.forward(x, None, call).output);

@@ -11,6 +11,6 @@ mod cache;
 mod decoder;
 mod encoder_decoder;
 mod heads;
-mod places;
+mod parameters;
 mod reports;
 mod wgpu;

@@ -3,10 +3,10 @@
 use architecture::{Dims, HostTensor, ModelConfig};
 use burn::tensor::{Int, Tensor, TensorData};
 use headcount_model::attention::{Attention, AttentionCall};
-use headcount_model::dropout::{Dropout, Place};
-use headcount_model::loss::cross_entropy;
-use headcount_model::tensors::{flat_gradients, from_host, places, to_host};
-use headcount_model::{Call, Decoder, Mask};
+use headcount_model::dropout::{Dropout, DropoutSite};
+use headcount_model::parameters::{self, flat_gradients, from_host, to_host};
+use headcount_model::{Call, Decoder};
+use kernels::{AttentionMask, cross_entropy};
 
 use crate::support::{Backend, Worst, attention, scrambled, scrambled_values, tokens, values};
 
@@ -30,11 +30,11 @@ fn config() -> ModelConfig {
 }
 
 /// Row 1 of sample 0 may read nothing, and all of sample 1 is padding; the rest is causal.
-fn mask_with_empty_rows() -> Mask {
+fn mask_with_empty_rows() -> AttentionMask {
     let mut row = vec![false; B * L * L];
     row[L..2 * L].fill(true);
-    let padding = Mask::padding(B, L, [[false; L], [true; L]].concat()).unwrap();
-    Mask::causal(L, L).union(&Mask::new([B, 1, L, L], row).unwrap()).unwrap().union(&padding).unwrap()
+    let padding = AttentionMask::padding(B, L, [[false; L], [true; L]].concat()).unwrap();
+    AttentionMask::causal().union(&AttentionMask::marked([B, 1, L, L], row).unwrap()).unwrap().union(&padding).unwrap()
 }
 
 /// https://github.com/pytorch/pytorch/issues/103749: `nn.MultiheadAttention` gives NaN.
@@ -74,7 +74,7 @@ fn pytorch_41508_such_a_row_has_finite_gradients(backend: &Backend) {
     assert!(of_x.iter().all(|g| g.is_finite()), "{}: {of_x:?}", backend.name);
     assert!(of_x[L * D..].iter().all(|&g| g == 0.0), "{}: nothing reads sample 1", backend.name);
     assert!(of_x[..L * D].iter().any(|&g| g.abs() > 1e-3));
-    for (place, gradient) in places(&module).into_iter().zip(flat_gradients(&module, &mut gradients)) {
+    for (place, gradient) in parameters::of(&module).into_iter().zip(flat_gradients(&module, &mut gradients)) {
         let gradient = values(gradient);
         assert!(gradient.iter().all(|g| g.is_finite()), "{}: {} {gradient:?}", backend.name, place.path);
         assert!(gradient.iter().any(|&g| g.abs() > 1e-4), "{}: {} is reached", backend.name, place.path);
@@ -90,7 +90,7 @@ fn mingpt_75_scores_near_minus_20000_keep_the_future_at_exactly_0(backend: &Back
     let module = from_host(module, &weights.into()).unwrap();
     // Every score is −2e4 but those of the last key, which are +2e4: nobody but itself may read it.
     let x = Tensor::<3>::from_data([[[1.0], [1.0], [-1.0]]], &backend.device);
-    let mask = Mask::causal(3, 3).prepare([1, 1, 3, 3], &backend.device).unwrap();
+    let mask = AttentionMask::causal().prepare([1, 1, 3, 3], &backend.device).unwrap();
     let result = module.forward(x, None, AttentionCall { mask: Some(&mask), maps: true, ..Default::default() });
     assert_eq!(values(result.maps.unwrap())[..6], [1.0, 0.0, 0.0, 0.5, 0.5, 0.0], "{}", backend.name);
     assert_eq!(values(result.output)[..2], [1.0, 1.0], "{}", backend.name);
@@ -128,7 +128,7 @@ fn keras_23038_a_token_changes_nothing_before_it(backend: &Backend) {
 /// The same promise seen from behind: what is trained at t can't reach inputs after t.
 fn keras_23038_the_future_has_no_gradient(backend: &Backend) {
     let module = attention(&config(), backend);
-    let mask = Mask::causal(L, L).prepare([B, 2, L, L], &backend.device).unwrap();
+    let mask = AttentionMask::causal().prepare([B, 2, L, L], &backend.device).unwrap();
     for t in 0..L {
         let x = scrambled::<3>([B, L, D], 7, backend).require_grad();
         let output = module.forward(x.clone(), None, AttentionCall { mask: Some(&mask), ..Default::default() }).output;
@@ -143,7 +143,7 @@ fn keras_23038_the_future_has_no_gradient(backend: &Backend) {
 /// Output at the rows that are real, then the gradients of their loss by parameter and input.
 fn outcome(
     module: &Attention,
-    mask: &Mask,
+    mask: &AttentionMask,
     queries: Vec<f32>,
     memory: Option<Vec<f32>>,
     real: &[i32],
@@ -167,7 +167,7 @@ fn outcome(
         found.push(("gradient of memory".to_string(), values(memory.grad(&gradients).unwrap())));
     }
     let flat = flat_gradients(module, &mut gradients);
-    found.extend(places(module).into_iter().zip(flat).map(|(place, gradient)| (place.path, values(gradient))));
+    found.extend(parameters::of(module).into_iter().zip(flat).map(|(place, gradient)| (place.path, values(gradient))));
     found
 }
 
@@ -177,7 +177,7 @@ fn pytorch_101967_a_padded_key_acts_as_0_whatever_it_holds(backend: &Backend) {
     // Sample 0 ends with padding, sample 1 starts with it.
     let is_padding = [[false, false, false, true], [true, false, false, false]].concat();
     let real: Vec<i32> = (0..8).filter(|&row| !is_padding[row as usize]).collect();
-    let padding = Mask::padding(B, L, is_padding.clone()).unwrap();
+    let padding = AttentionMask::padding(B, L, is_padding.clone()).unwrap();
     let with = |at_padding: f32| {
         let mut x = scrambled_values(B * L * D, 8);
         for (row, _) in is_padding.iter().enumerate().filter(|(_, padded)| **padded) {
@@ -187,7 +187,7 @@ fn pytorch_101967_a_padded_key_acts_as_0_whatever_it_holds(backend: &Backend) {
     };
     let queries = scrambled_values(B * 3 * D, 9);
     let all: Vec<i32> = (0..6).collect();
-    for mask in [padding.clone(), padding.union(&Mask::causal(L, L)).unwrap()] {
+    for mask in [padding.clone(), padding.union(&AttentionMask::causal()).unwrap()] {
         let expected = outcome(&module, &mask, with(0.0), None, &real, backend);
         for held in [1e10, f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut worst = Worst::new(backend.name, backend.tolerance);
@@ -211,10 +211,10 @@ fn pytorch_101967_a_padded_key_acts_as_0_whatever_it_holds(backend: &Backend) {
 fn pytorch_42929_maps_are_taken_before_dropout(backend: &Backend) {
     let module = attention(&config(), backend);
     let x = scrambled::<3>([B, L, D], 10, backend);
-    let mask = Mask::causal(L, L).prepare([B, 2, L, L], &backend.device).unwrap();
+    let mask = AttentionMask::causal().prepare([B, 2, L, L], &backend.device).unwrap();
     let dropout = Dropout { seed: 0, step: 0, micro_batch: 0 };
     let plain = AttentionCall { mask: Some(&mask), maps: true, ..Default::default() };
-    let dropped = AttentionCall { dropout: Some(dropout.at(0, Place::Attention, 0.2)), ..plain };
+    let dropped = AttentionCall { dropout: Some(dropout.at(0, DropoutSite::Attention, 0.2)), ..plain };
     let (plain, dropped) = (module.forward(x.clone(), None, plain), module.forward(x, None, dropped));
     let maps = values(dropped.maps.unwrap());
     for row in maps.chunks(L) {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use architecture::{HostTensor, ModelConfig, Positions};
+use architecture::{AttentionConfig, HostTensor, ModelConfig, Positions};
 use burn::tensor::{Device, DeviceType, Int, Tensor, TensorData};
-use headcount_model::{Attention, weights::Weights};
+use headcount_model::Attention;
 use safetensors::{Dtype, SafeTensors};
 
 /// A backend under test.
@@ -184,6 +184,6 @@ pub fn tokens(rows: &[&[i32]], backend: &Backend) -> Tensor<2, Int> {
 
 /// An attention without rotation, its weights drawn under seed 0.
 pub fn attention(config: &ModelConfig, backend: &Backend) -> Attention {
-    let config = ModelConfig { positions: Positions::None, ..config.clone() };
-    Attention::new(&config, "attention", &Weights::new(&config, 0, &backend.device))
+    let config = AttentionConfig { positions: Positions::None, ..config.attention() };
+    Attention::init(&config, 0, &backend.device).unwrap()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use architecture::{Init, Parts, Positions};
+use architecture::{Init, Parts};
 use serde::{Deserialize, Serialize};
 
 use super::{DataMismatch, FlopsMismatch, Ledger, LedgerRun, WeightsMismatch};
@@ -27,7 +27,7 @@ pub struct ArmFacts {
     pub kv_heads: usize,
     /// Width of a head, K; differs in regime `split`, as `d_model / heads` does.
     pub d_head: usize,
-    /// Columns of a head that are rotated, with `positions = "rope"`; so each head has half as many frequencies.
+    /// Columns of a head that are rotated, where positions rotate; so each head has half as many frequencies.
     pub rotary_dimensions: Option<usize>,
     /// Width of the residual stream.
     pub d_model: usize,
@@ -104,7 +104,7 @@ pub(super) fn ledger(experiment: &Experiment, runs: &[LedgerRun<'_>], mixed_ok: 
             heads: model.heads,
             kv_heads: model.kv_heads(),
             d_head: model.d_head(),
-            rotary_dimensions: (model.positions == Positions::Rope).then(|| model.d_head()),
+            rotary_dimensions: model.positions.rotates().then(|| model.d_head()),
             d_model: model.d_model,
             layers: model.layers,
             d_ff: model.d_ff(),

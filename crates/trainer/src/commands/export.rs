@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use architecture::HostTensor;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use data::{Generator, Split};
-use model::{Call, Decoder, tensors};
+use model::{Call, Decoder, parameters};
 use runs::{Config, Tensors};
 
 use super::{Failure, Success, open_run, print};
@@ -37,7 +37,7 @@ pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
     }
     let device = crate::backend::open(runs::Backend::Flex).map_err(Failure::failed)?;
     let model = Decoder::new(&config.model, config.dims(), config.seed, &device).map_err(Failure::usage)?;
-    let model = tensors::from_host(model, &checkpoint.model).map_err(Failure::failed)?;
+    let model = parameters::from_host(model, &checkpoint.model).map_err(Failure::failed)?;
 
     let mut exported = checkpoint.model;
     let parameters = exported.len();
@@ -68,7 +68,7 @@ fn example(config: &Config, model: &Decoder, device: &Device) -> Result<Tensors,
     let logits = model.forward(tokens, call).map_err(Failure::failed)?.logits;
     let logits = HostTensor {
         shape: vec![shape[0], shape[1], config.dims().outputs],
-        values: tensors::host_values(logits.flatten(0, 1)),
+        values: parameters::host_values(logits.flatten(0, 1)),
     };
     let numbers = |shape: [usize; 2], values: Vec<f32>| HostTensor { shape: shape.to_vec(), values };
     let as_numbers = |tokens: &[i32]| tokens.iter().map(|&token| token as f32).collect::<Vec<f32>>();

@@ -5,7 +5,7 @@ mod show;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use data::{Answers, Generator, IGNORE, Split, Task};
-use model::{Decoder, Source, tensors};
+use model::{Decoder, Source, parameters};
 use runs::{Checkpoint, Config, OpenRun};
 
 use super::{Failure, Success, open_run, print};
@@ -35,7 +35,7 @@ pub fn run(arguments: &GenerateArguments) -> Result<Success, Failure> {
     let checkpoint = checkpoint(arguments, &run)?;
     let title = format!("{}, step {}", Arm::new(&config).title(), checkpoint.step);
     let model = Decoder::new(&config.model, config.dims(), config.seed, &device).map_err(Failure::usage)?;
-    let model = tensors::from_host(model, &checkpoint.model).map_err(Failure::failed)?;
+    let model = parameters::from_host(model, &checkpoint.model).map_err(Failure::failed)?;
     let text = match (config.task.task.answers(), arguments.tokens) {
         (Answers::Sequence { start, end }, _) => rewrite(arguments, &config, &asked, &model, (start, end), &device)?,
         (_, None) => read(&config, &asked, &model, &device)?,

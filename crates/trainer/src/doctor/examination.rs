@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use architecture::{Architecture, HostTensor, ModelConfig};
 use burn::tensor::Device;
-use model::tensors;
+use model::parameters;
 
 use super::effort::Effort;
 use super::subject::{Inputs, Pass, Subject, SubjectError, set_dropout};
@@ -71,7 +71,7 @@ impl<'a> Examination<'a> {
         flex: Result<Device, &'static str>,
     ) -> Result<Self, SubjectError> {
         let (subject, untrained) = (subject.without_dropout()?, untrained.without_dropout()?);
-        let effort = Effort::new(&subject.config, tensors::places(subject.model()).len());
+        let effort = Effort::new(&subject.config, parameters::of(subject.model()).len());
         let (probe, weights, dropped) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         Ok(Self { subject, untrained, effort, flex, probe, weights, dropped })
     }

@@ -19,12 +19,13 @@ fn split_heads(z: &[f32], b: usize, n: usize, l: usize, k: usize) -> Vec<f64> {
     (0..b * n * l * k).map(entry).collect()
 }
 
-/// Rotation by position (Su 2021, equation 34), column i paired with i + K/2. `x` `[.., L, K]`.
-fn rotated(x: &[f64], l: usize, k: usize) -> Vec<f64> {
+/// Rows of `x` `[.., L, K]` rotated by the angle of their position, column i paired with i + K/2.
+fn rotated(x: Vec<f64>, positions: Positions, l: usize, k: usize) -> Vec<f64> {
+    let Some(angle) = positions.kind().angle else { return x };
     let half = k / 2;
     let one = |(index, row): (usize, &[f64])| {
         let t = index % l;
-        let pair = |i: usize| (t as f64 * 10_000f64.powf(-2.0 * (i as f64) / k as f64)).sin_cos();
+        let pair = |i: usize| angle(t, i, k).sin_cos();
         let left = (0..half).map(|i| row[i] * pair(i).1 - row[i + half] * pair(i).0);
         let right = (0..half).map(|i| row[i + half] * pair(i).1 + row[i] * pair(i).0);
         left.chain(right).collect::<Vec<f64>>()
@@ -33,12 +34,12 @@ fn rotated(x: &[f64], l: usize, k: usize) -> Vec<f64> {
 }
 
 pub fn split(examination: &Examination) -> Result<Outcome, SubjectError> {
-    let rotates = examination.model().positions == Positions::Rope;
+    let positions = examination.model().positions;
     each_attention(examination, "columns are dealt out head by head", |place, nodes| {
         for (name, n, l) in [("query", nodes.h, nodes.lq), ("key", nodes.g, nodes.lk), ("value", nodes.g, nodes.lk)] {
             let projected = nodes.get(name);
-            let is_rotated = rotates && name != "value" && place.reads != Reads::Memory;
-            let turn = |x: Vec<f64>| if is_rotated { rotated(&x, l, nodes.k) } else { x };
+            let is_rotated = name != "value" && place.reads != Reads::Memory;
+            let turn = |x: Vec<f64>| if is_rotated { rotated(x, positions, l, nodes.k) } else { x };
             let expected = turn(split_heads(&projected.values, nodes.b, n, l, nodes.k));
             let unswapped = turn(projected.values.iter().map(|&x| f64::from(x)).collect());
             let mistakes = [(

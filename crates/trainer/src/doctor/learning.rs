@@ -2,7 +2,7 @@
 
 use architecture::{ModelConfig, Positions};
 use data::IGNORE;
-use model::tensors::{self, Place};
+use model::parameters::{self, ParameterShape};
 
 use super::compare::{largest, largest_difference};
 use super::examination::Examination;
@@ -65,7 +65,7 @@ pub fn untrained_loss(examination: &Examination) -> Result<Outcome, SubjectError
 /// Whether the true gradient of `path` is zero: a bias on the keys adds the same to every score of a row, which the
 /// softmax cancels, unless rotation makes it depend on the position.
 fn is_cancelled(path: &str, config: &ModelConfig) -> bool {
-    let rotates = config.positions == Positions::Rope && !path.contains("cross_attention");
+    let rotates = config.positions.rotates() && !path.contains("cross_attention");
     path.ends_with("key.bias") && !rotates
 }
 
@@ -78,11 +78,11 @@ pub fn reach(examination: &Examination) -> Result<Outcome, SubjectError> {
     let subject = &examination.untrained;
     let inputs = Inputs::new(examination.scored_batch(examination.effort.samples));
     let gradients = subject.gradient(&inputs)?;
-    let places = tensors::places(subject.model());
+    let places = parameters::of(subject.model());
     let config = &subject.config.model;
     let source = inputs.batch.source.as_ref().map_or(2, |source| source.len);
     let mut cancelled = 0;
-    for (Place { path, shape }, gradient) in places.iter().zip(&gradients) {
+    for (ParameterShape { path, shape }, gradient) in places.iter().zip(&gradients) {
         if is_cancelled(path, config) {
             cancelled += 1;
             continue;
@@ -124,13 +124,13 @@ pub fn gradients(examination: &Examination) -> Result<Outcome, SubjectError> {
     let subject = &examination.untrained;
     let inputs = Inputs::new(examination.scored_batch(examination.effort.samples));
     let gradients = subject.gradient(&inputs)?;
-    let places = tensors::places(subject.model());
-    let weights = tensors::flat_parameters(subject.model());
+    let places = parameters::of(subject.model());
+    let weights = parameters::flat_parameters(subject.model());
     let count = examination.effort.tensors.min(places.len());
     let mut worst = 0.0f64;
     for chosen in 0..count {
         let index = chosen * places.len() / count;
-        let parameter = tensors::host_values(weights[index].clone());
+        let parameter = parameters::host_values(weights[index].clone());
         let direction = direction(&gradients[index]);
         let expected: f64 = gradients[index].iter().zip(&direction).map(|(&g, &d)| f64::from(g) * d).sum();
         let norm = length(gradients[index].iter().map(|&g| f64::from(g)));

@@ -1,6 +1,6 @@
 //! What a mask means, where it is applied, and what becomes of a row with nothing to read.
 
-use model::tensors;
+use model::parameters;
 
 use super::compare::{is_finite, largest, row};
 use super::examination::{AttentionPlace, Examination, Reads, forbids};
@@ -267,7 +267,7 @@ pub fn empty_row(examination: &Examination) -> Result<Outcome, SubjectError> {
         }
     }
     let gradients = examination.subject.gradient(&inputs)?;
-    for (place, gradient) in tensors::places(examination.subject.model()).iter().zip(&gradients) {
+    for (place, gradient) in parameters::of(examination.subject.model()).iter().zip(&gradients) {
         if !is_finite(gradient) {
             return Ok(failed(format!("the gradient of {} is not finite", place.path)));
         }

@@ -2,7 +2,7 @@
 
 use architecture::HostTensor;
 use model::Dropout;
-use model::tensors;
+use model::parameters;
 
 use super::compare::{largest, largest_difference, worst};
 use super::examination::Examination;
@@ -159,7 +159,7 @@ pub fn backend(examination: &Examination) -> Result<Outcome, SubjectError> {
     let (found, expected) = (subject.gradient(&inputs)?, other.gradient(&inputs)?);
     let mut worst = (0.0f64, String::new());
     let whole = largest(&expected.concat()).max(1e-6);
-    for ((place, found), expected) in tensors::places(subject.model()).iter().zip(&found).zip(&expected) {
+    for ((place, found), expected) in parameters::of(subject.model()).iter().zip(&found).zip(&expected) {
         let off = largest_difference(found, expected) / whole;
         if off > worst.0 {
             worst = (off, place.path.clone());

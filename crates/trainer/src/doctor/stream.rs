@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use architecture::{HostTensor, Norm, Positions};
+use architecture::{HostTensor, Norm};
 
 use super::compare::{row, worst};
 use super::examination::{Examination, Reads};
@@ -22,15 +22,8 @@ fn embedded(tokens: &[i32], len: usize, prefix: &str, examination: &Examination)
         return vec![];
     };
     let d = examination.model().d_model;
-    let place = |t: usize, column: usize| match (examination.model().positions, position) {
-        (Positions::Learned, Some(position)) => f64::from(row(position, t)[column]),
-        (Positions::Sinusoidal, _) => {
-            // Vaswani 2017, section 3.5.
-            let angle = t as f64 * 10_000f64.powf(-((column / 2 * 2) as f64) / d as f64);
-            if column.is_multiple_of(2) { angle.sin() } else { angle.cos() }
-        }
-        _ => 0.0,
-    };
+    let trained = |t: usize, column: usize| position.map_or(0.0, |position| f64::from(row(position, t)[column]));
+    let place = |t: usize, column: usize| examination.model().positions.added(t, column, d, || trained(t, column));
     let entry = |(index, &token): (usize, &i32)| {
         let token = row(table, token as usize);
         (0..d).map(|column| f64::from(token[column]) + place(index % len, column)).collect::<Vec<f64>>()

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use architecture::{HostTensor, ModelConfig, ModelError};
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use model::loss::cross_entropy;
-use model::tensors::{self, LoadError};
+use kernels::cross_entropy;
+use model::parameters::{self, LoadError};
 use model::trace::Node;
 use model::{Call, CallError, Decoder, Dropout, Source, Trace};
 use runs::Config;
@@ -81,17 +81,17 @@ impl<'a> Subject<'a> {
     /// # Errors
     /// Weights of another model.
     pub fn with_weights(&self, weights: &BTreeMap<String, HostTensor>) -> Result<Self, SubjectError> {
-        let model = tensors::from_host(self.model.clone(), weights)?;
+        let model = parameters::from_host(self.model.clone(), weights)?;
         Ok(Self { model, ..self.clone() })
     }
 
-    /// The same model with one parameter, the `index`-th of [`tensors::places`], moved by `change`.
+    /// The same model with one parameter, the `index`-th of [`parameters::of`], moved by `change`.
     pub fn moved(&self, index: usize, change: &[f64]) -> Self {
-        let mut flat = tensors::flat_parameters(&self.model);
+        let mut flat = parameters::flat_parameters(&self.model);
         let data = TensorData::new(change.iter().map(|&x| x as f32).collect::<Vec<f32>>(), [change.len()]);
         let change = Tensor::<1>::from_data(data, &flat[index].device());
         flat[index] = flat[index].clone() + change;
-        Self { model: tensors::replace_parameters(self.model.clone(), flat), ..self.clone() }
+        Self { model: parameters::replace_parameters(self.model.clone(), flat), ..self.clone() }
     }
 
     /// The same weights in a model of another config that has the same parameters.
@@ -126,7 +126,7 @@ impl<'a> Subject<'a> {
 
     /// Every parameter on the host by path.
     pub fn weights(&self) -> BTreeMap<String, HostTensor> {
-        tensors::to_host(&self.model)
+        parameters::to_host(&self.model)
     }
 
     /// The model with its weights.
@@ -135,7 +135,7 @@ impl<'a> Subject<'a> {
     }
 
     fn inner_device(&self) -> Device {
-        tensors::flat_parameters(&self.model)[0].device()
+        parameters::flat_parameters(&self.model)[0].device()
     }
 
     /// Training samples as one batch.
@@ -178,7 +178,7 @@ impl<'a> Subject<'a> {
         let trace = Trace::new();
         let logits = self.logits(model, inputs, dropout, traced.then_some(&trace), device)?;
         let shape = logits.dims().to_vec();
-        let logits = HostTensor { shape, values: tensors::host_values(logits.flatten(0, 1)) };
+        let logits = HostTensor { shape, values: parameters::host_values(logits.flatten(0, 1)) };
         Ok(Pass { logits, nodes: trace.nodes() })
     }
 
@@ -192,7 +192,7 @@ impl<'a> Subject<'a> {
         let source = source.as_ref().map(|(tokens, padding)| Source { tokens, padding });
         let model = self.model.valid();
         let logits = self.program.decode(&self.config.model, &model, tokens, source, pieces)?;
-        Ok(tensors::host_values(logits.flatten(0, 1)))
+        Ok(parameters::host_values(logits.flatten(0, 1)))
     }
 
     fn logits(
@@ -224,7 +224,7 @@ impl<'a> Subject<'a> {
         Ok(losses.iter().sum::<f64>() / losses.len() as f64)
     }
 
-    /// The gradient of [`Subject::loss`] by backward pass, for each parameter in the order of [`tensors::places`].
+    /// The gradient of [`Subject::loss`] by backward pass, for each parameter in the order of [`parameters::of`].
     ///
     /// # Errors
     /// An input that the model can't take.
@@ -235,7 +235,7 @@ impl<'a> Subject<'a> {
         let int = |values: Vec<i32>| Tensor::<1, Int>::from_data(TensorData::new(values, [n]), &self.device);
         let losses = cross_entropy(logits.select(0, int(positions)), int(targets));
         let mut gradients = (losses.sum() / n as f64).backward();
-        Ok(tensors::flat_gradients(&self.model, &mut gradients).into_iter().map(tensors::host_values).collect())
+        Ok(parameters::flat_gradients(&self.model, &mut gradients).into_iter().map(parameters::host_values).collect())
     }
 
     /// Loss and gradient as training makes them from micro-batches: mean loss, scored positions, and the gradient of every
@@ -245,7 +245,7 @@ impl<'a> Subject<'a> {
     /// A batch that the model can't take.
     pub fn accumulate(&self, batches: &[data::Batch]) -> Result<(Tally, Vec<f32>), SubjectError> {
         let (tally, gradient) = self.program.accumulate(&self.config.model, &self.model, batches, &self.device)?;
-        let count = tensors::places(&self.model).iter().map(tensors::Place::count).sum();
+        let count = parameters::of(&self.model).iter().map(parameters::ParameterShape::count).sum();
         let mut gradient = gradient.map_or_else(Vec::new, |gradient| gradient.to_host());
         gradient.resize(count, 0.0);
         Ok((tally, gradient))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use architecture::{HostTensor, Positions};
+use architecture::HostTensor;
 use data::steps_per_pass;
 use runs::Config;
 
@@ -68,8 +68,8 @@ fn dead(
     for (path, tensor) in trained {
         // Rows of tokens and positions that never came are not trained, rightly so; nor is a key bias.
         let is_exempt = path.ends_with("token.weight") || path.ends_with("position.weight");
-        let is_cancelled = path.ends_with("key.bias")
-            && (config.model.positions != Positions::Rope || path.contains("cross_attention"));
+        let is_cancelled =
+            path.ends_with("key.bias") && (!config.model.positions.rotates() || path.contains("cross_attention"));
         let Some(before) = initial.get(path).filter(|before| before.shape == tensor.shape) else { continue };
         if is_exempt || is_cancelled {
             continue;

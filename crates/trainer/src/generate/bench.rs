@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use architecture::{Dims, ModelConfig, ModelError};
 use burn::tensor::{Device, Int, Tensor};
-use model::{Call, CallError, Decoder, Source, tensors};
+use model::{Call, CallError, Decoder, Source, parameters};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -111,7 +111,7 @@ pub fn measure(
 
 /// Waits until the logits are on the host, where a token is chosen.
 fn arrive(logits: Tensor<2>) {
-    tensors::host_values(logits.flatten(0, 1));
+    parameters::host_values(logits.flatten(0, 1));
 }
 
 /// The smallest time: what else runs on the machine can only add to it.

@@ -1,7 +1,7 @@
 //! `trainer generate`, from a trained run to what it says.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use model::{Call, Decoder, Source, tensors};
+use model::{Call, Decoder, Source, parameters};
 use runs::{Config, RunDirectory};
 use serde_json::Value;
 use trainer::generate::{GenerateError, Request, Sampling, generate, row};
@@ -55,7 +55,7 @@ fn trained(place: &Workplace, text: &str) -> (RunDirectory, Config, Decoder) {
     let config = Config::load(&run.config_path(), &[]).unwrap();
     let model = Decoder::new(&config.model, config.dims(), 0, &Device::flex()).unwrap();
     let checkpoint = run.checkpoints().latest().unwrap().unwrap().checkpoint;
-    (run, config, tensors::from_host(model, &checkpoint.model).unwrap())
+    (run, config, parameters::from_host(model, &checkpoint.model).unwrap())
 }
 
 fn numbers(value: &Value) -> Vec<u32> {

@@ -6,7 +6,7 @@ use architecture::{Dims, HostTensor, ModelConfig};
 use burn::tensor::Device;
 use data::{Batch, IGNORE};
 use model::Decoder;
-use model::tensors;
+use model::parameters;
 use runs::TrainConfig;
 use serde::Deserialize;
 use trainer::optimiser::AdamW;
@@ -31,7 +31,7 @@ const BATCH: usize = 3;
 
 /// The weights of the script: a sine, around 1 for the gains.
 fn initial(model: &Decoder) -> BTreeMap<String, HostTensor> {
-    let mut parameters = tensors::to_host(model);
+    let mut parameters = parameters::to_host(model);
     for (k, (path, tensor)) in parameters.iter_mut().enumerate() {
         for (i, value) in tensor.values.iter_mut().enumerate() {
             let wave = (0.7 * i as f64 + k as f64).sin();
@@ -66,7 +66,7 @@ fn ten_steps_follow_pytorch() {
     };
     let model = Decoder::new(&config, DIMS, 0, &device).unwrap();
     let weights = initial(&model);
-    let mut model = tensors::from_host(model, &weights).unwrap();
+    let mut model = parameters::from_host(model, &weights).unwrap();
     let mut optimiser = AdamW::new(&settings, &model);
     for (step, expected) in (0..).zip(&fixture.steps) {
         let (tally, gradient) = accumulate(&model, &[batch(step as usize)], 0, step, &device).unwrap();
@@ -77,7 +77,7 @@ fn ten_steps_follow_pytorch() {
         assert!((norm - expected.norm).abs() < 1e-4 * expected.norm, "step {step}: {norm}, not {}", expected.norm);
         model = optimiser.step(model, gradient, norm, lr, step + 1);
     }
-    let found = tensors::to_host(&model);
+    let found = parameters::to_host(&model);
     assert_eq!(found.keys().collect::<Vec<_>>(), fixture.parameters.keys().collect::<Vec<_>>());
     for (path, expected) in &fixture.parameters {
         assert_eq!(found[path].values.len(), expected.len(), "{path}");

@@ -5,7 +5,7 @@ use architecture::{Dims, ModelConfig};
 use burn::module::Module;
 use burn::tensor::Device;
 use data::{Batch, Generator, IGNORE, Split};
-use model::{Call, Decoder, tensors};
+use model::{Call, Decoder, parameters};
 use runs::TrainConfig;
 use trainer::batch::{DeviceBatch, Tally};
 use trainer::evaluate::FixedSet;
@@ -223,6 +223,6 @@ fn loss_on_random_tokens(causal: bool) -> f64 {
             last.add(tally);
         }
     }
-    assert!(tensors::to_host(&model).values().all(|tensor| tensor.values.iter().all(|value| value.is_finite())));
+    assert!(parameters::to_host(&model).values().all(|tensor| tensor.values.iter().all(|value| value.is_finite())));
     last.mean_loss()
 }

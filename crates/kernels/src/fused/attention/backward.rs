@@ -5,8 +5,10 @@ use std::ops::Range;
 use pulp::bytemuck::{cast_slice, cast_slice_mut};
 use pulp::{Simd, WithSimd};
 
+use super::heads::{Heads, Sizes};
+use super::lanes::{add_weighted, dot, lanes, power};
+use super::masks::{Dropped, Forbidden, Plane, Tiles};
 use super::panels::{Target, pack};
-use super::{Dropped, Forbidden, Heads, Plane, Sizes, Tiles, add_weighted, dot, lanes, power};
 use crate::fused::buffer::unwritten;
 use crate::fused::simd::{mul_add, vectorized};
 use crate::fused::threads::for_each;

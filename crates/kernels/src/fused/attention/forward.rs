@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
+use super::heads::{Heads, Sizes};
+use super::lanes::{add_weighted, dot, lanes, power};
+use super::masks::{Dropped, Forbidden, Tiles};
 use super::panels::{Target, pack};
-use super::{Dropped, Forbidden, Heads, Sizes, Tiles, add_weighted, dot, lanes, power};
 use crate::fused::buffer::unwritten;
 use crate::fused::simd::vectorized;
 use crate::fused::threads::for_each;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::Heads;
-use crate::fused::four::Four;
+use super::heads::Heads;
 use crate::fused::simd::prefetch;
+use crate::fused::transpose::Four;
 
 /// Packs the rows of one head, each times `factor`, into panels `[ceil(L/W)][K][W]`; rows beyond L are zero.
 #[inline(always)]

@@ -126,5 +126,5 @@ fn a_run_and_its_weights() {
 fn initial_weights(run: &RunDirectory) -> runs::Tensors {
     let config = Config::load(&run.config_path(), &[]).unwrap();
     let model = trainer::arm::Arm::new(&config).model(&burn::tensor::Device::flex()).unwrap();
-    model::tensors::to_host(&model)
+    model::parameters::to_host(&model)
 }

@@ -8,7 +8,7 @@ use architecture::ModelConfig;
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::activation::softmax;
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
-use model::dropout::Place;
+use model::dropout::DropoutSite;
 use model::{Call, CallError, Decoder, Dropout, Output, Source};
 use runs::Config;
 use trainer::batch::{DeviceBatch, Tally, losses};
@@ -207,7 +207,9 @@ impl Reference {
         keep4("scores", &scores);
         let maps = self.maps(config, scores, call);
         let dropped = match call.dropout {
-            Some(dropout) => self.dropped(maps.clone(), *dropout, layer, Place::Attention, config.attention_dropout),
+            Some(dropout) => {
+                self.dropped(maps.clone(), *dropout, layer, DropoutSite::Attention, config.attention_dropout)
+            }
             None => maps.clone(),
         };
         keep4("maps", if self.is(Fault::MapsAfterDropout) { &dropped } else { &maps });
@@ -259,7 +261,14 @@ impl Reference {
         if self.is(Fault::MapsDetached) { maps.detach() } else { maps }
     }
 
-    fn dropped<const N: usize>(&self, x: Tensor<N>, dropout: Dropout, layer: usize, place: Place, p: f64) -> Tensor<N> {
+    fn dropped<const N: usize>(
+        &self,
+        x: Tensor<N>,
+        dropout: Dropout,
+        layer: usize,
+        place: DropoutSite,
+        p: f64,
+    ) -> Tensor<N> {
         if self.is(Fault::DropoutNever) { x } else { dropout.at(layer, place, p).apply(x) }
     }
 
@@ -314,19 +323,19 @@ impl Reference {
             Fault::DropoutInEvaluation => Some(*call.dropout.unwrap_or(&forgotten)),
             _ => call.dropout.copied(),
         };
-        let drop = |x: Tensor<3>, layer: usize, place: Place, p: f64| match dropout {
+        let drop = |x: Tensor<3>, layer: usize, place: DropoutSite, p: f64| match dropout {
             Some(dropout) => self.dropped(x, dropout, layer, place, p),
             None => x,
         };
-        x = drop(x, 0, Place::Embedding, config.embedding_dropout);
+        x = drop(x, 0, DropoutSite::Embedding, config.embedding_dropout);
         for layer in 0..config.layers {
             let normed = weights.norm(&format!("blocks.{layer}.norm1"), x.clone());
             let change = self.attention(config, &weights, normed, layer, &call);
-            x = x + drop(change, layer, Place::AttentionOutput, config.residual_dropout);
+            x = x + drop(change, layer, DropoutSite::AttentionOutput, config.residual_dropout);
             let branch = if self.is(Fault::BranchDetached) { x.clone().detach() } else { x.clone() };
             let normed = weights.norm(&format!("blocks.{layer}.norm2"), branch);
             let change = self.mlp(config, &weights, normed, layer);
-            x = x + drop(change, layer, Place::MlpOutput, config.residual_dropout);
+            x = x + drop(change, layer, DropoutSite::MlpOutput, config.residual_dropout);
             if let Some(trace) = call.trace {
                 trace.keep(format!("blocks.{layer}.output"), &x);
             }

@@ -9,14 +9,14 @@ use thiserror::Error;
 
 /// A parameter's path in the model and its shape, in the order in which the model is walked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ParameterShape {
     /// Such as `blocks.0.attention.query.weight`.
     pub path: String,
     /// Such as `[64, 64]`.
     pub shape: Vec<usize>,
 }
 
-impl Place {
+impl ParameterShape {
     /// Number of entries.
     pub fn count(&self) -> usize {
         self.shape.iter().product()
@@ -38,20 +38,20 @@ pub enum LoadError {
 }
 
 /// Every parameter's path and shape, in the order in which the model is walked.
-pub fn places<M: Module>(model: &M) -> Vec<Place> {
-    let mut places = Vec::new();
-    visit(model, |path, shape, _| places.push(Place { path, shape }));
-    places
+pub fn of<M: Module>(model: &M) -> Vec<ParameterShape> {
+    let mut parameters = Vec::new();
+    visit(model, |path, shape, _| parameters.push(ParameterShape { path, shape }));
+    parameters
 }
 
-/// Every parameter flattened, in the order of [`places`].
+/// Every parameter flattened, in the order of [`of`].
 pub fn flat_parameters<M: Module>(model: &M) -> Vec<Tensor<1>> {
     let mut tensors = Vec::new();
     visit(model, |_, _, tensor| tensors.push(tensor.inner()));
     tensors
 }
 
-/// Every parameter's gradient flattened, in the order of [`places`]; zeros where the loss doesn't reach it.
+/// Every parameter's gradient flattened, in the order of [`of`]; zeros where the loss doesn't reach it.
 pub fn flat_gradients<M: Module>(model: &M, gradients: &mut Gradients) -> Vec<Tensor<1>> {
     struct Visitor<'a>(&'a mut Gradients, Vec<Tensor<1>>);
     impl ModuleVisitor for Visitor<'_> {
@@ -66,7 +66,7 @@ pub fn flat_gradients<M: Module>(model: &M, gradients: &mut Gradients) -> Vec<Te
     visitor.1
 }
 
-/// The model with its parameters replaced, in the order of [`places`]; each keeps its shape and needs a gradient again.
+/// The model with its parameters replaced, in the order of [`of`]; each keeps its shape and needs a gradient again.
 pub fn replace_parameters<M: Module>(model: M, flat: Vec<Tensor<1>>) -> M {
     struct Mapper(std::vec::IntoIter<Tensor<1>>);
     impl ModuleMapper for Mapper {
@@ -99,7 +99,7 @@ pub fn to_host<M: Module>(model: &M) -> BTreeMap<String, HostTensor> {
 pub fn from_host<M: Module>(model: M, tensors: &BTreeMap<String, HostTensor>) -> Result<M, LoadError> {
     let mut flat = Vec::new();
     let mut problem = None;
-    let places = places(&model);
+    let places = of(&model);
     visit(&model, |path, expected, old| match tensors.get(&path) {
         Some(tensor) if tensor.shape == expected => {
             let data = TensorData::new(tensor.values.clone(), [tensor.values.len()]);

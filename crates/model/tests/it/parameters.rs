@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use architecture::{
-    Architecture, Dims, HostTensor, Init, Merge, ModelConfig, ModelError, Norm, Parts, Positions, SourceDims, cost,
+    Architecture, Dims, HostTensor, Init, Initial, Merge, ModelConfig, ModelError, Norm, Parameter, Parts, Positions,
+    SourceDims, cost,
 };
 use burn::tensor::{Device, Tensor};
-use headcount_model::dropout::{Dropout, Place};
-use headcount_model::tensors::{
-    LoadError, flat_gradients, flat_parameters, from_host, places, replace_parameters, to_host,
+use headcount_model::dropout::{Dropout, DropoutSite};
+use headcount_model::initial::InitialWeights;
+use headcount_model::parameters::{
+    self, LoadError, flat_gradients, flat_parameters, from_host, replace_parameters, to_host,
 };
-use headcount_model::weights::Weights;
 use headcount_model::{Call, Decoder, Source};
 use proptest::prelude::*;
 
@@ -29,9 +30,9 @@ fn decoder(config: &ModelConfig, seed: u64) -> Decoder {
 }
 
 #[test]
-fn places_are_the_documented_ones() {
+fn paths_are_the_documented_ones() {
     let config = ModelConfig { kv_heads: Some(2), key_bias: true, ..config() };
-    let found: BTreeMap<_, _> = places(&decoder(&config, 0)).into_iter().map(|p| (p.path, p.shape)).collect();
+    let found: BTreeMap<_, _> = parameters::of(&decoder(&config, 0)).into_iter().map(|p| (p.path, p.shape)).collect();
     let mut expected = BTreeMap::from([
         ("token.weight".to_string(), vec![11, 16]),
         ("position.weight".to_string(), vec![6, 16]),
@@ -70,7 +71,7 @@ fn places_are_the_documented_ones() {
 fn weights_are_drawn_under_the_path_they_have() {
     let config = ModelConfig { key_bias: true, ..config() };
     let device = Device::flex();
-    let weights = Weights::new(&config, 5, &device);
+    let weights = InitialWeights::new(config.init, config.layers, 5, &device);
     let mut drawn = 0;
     for (path, tensor) in to_host(&decoder(&config, 5)) {
         let (base, part) = path.rsplit_once('.').unwrap();
@@ -78,7 +79,7 @@ fn weights_are_drawn_under_the_path_they_have() {
             "gamma" => vec![1.0; 16],
             "beta" => vec![0.0; 16],
             "weight" if base == "token" || base == "position" => {
-                values(weights.embedding(base, tensor.shape[0], tensor.shape[1]).weight.val())
+                values(weights.embedding(base, tensor.shape[0], tensor.shape[1]).val())
             }
             "weight" => values(weights.linear(base, tensor.shape[0], tensor.shape[1], true).weight.val()),
             "bias" => {
@@ -91,6 +92,29 @@ fn weights_are_drawn_under_the_path_they_have() {
         drawn += 1;
     }
     assert_eq!(drawn, 2 * 16 + 6);
+}
+
+/// Each tensor holds what it is described to be drawn from: a bound that is reached, a standard deviation, a constant.
+#[test]
+fn weights_are_drawn_from_what_is_described() {
+    for init in [Init::Torch, Init::Gpt2] {
+        let config = ModelConfig { init, key_bias: true, ..config() };
+        let drawn = to_host(&decoder(&config, 5));
+        for Parameter { path, initial, .. } in architecture::parameters(&config, DIMS) {
+            let values = drawn[&path].values.iter().map(|&value| f64::from(value));
+            let (largest, n) = (values.clone().map(f64::abs).fold(0.0, f64::max), values.len() as f64);
+            let deviation = (values.clone().map(|value| value * value).sum::<f64>() / n).sqrt();
+            match initial {
+                Initial::Uniform { bound } => {
+                    assert!(largest <= bound + 1e-7 && largest > bound * (1.0 - 3.0 / n.sqrt()), "{path}: {largest}");
+                }
+                Initial::Normal { std, divisor } => {
+                    assert!((deviation / std * divisor - 1.0).abs() < 4.0 / n.sqrt(), "{path}: {deviation}");
+                }
+                Initial::Constant(value) => assert!(values.clone().all(|drawn| drawn == value), "{path}"),
+            }
+        }
+    }
 }
 
 /// Matched arms: all that a head count can share with another, it shares.
@@ -189,7 +213,7 @@ fn weights_survive_the_host(backend: &Backend) {
     }
     let logits = model.forward(tokens(&[&[1, 2, 3, 4, 5, 6]], backend), Call::default()).unwrap().logits;
     let mut gradients = logits.powi_scalar(2).sum().backward();
-    for (place, gradient) in places(&model).into_iter().zip(flat_gradients(&model, &mut gradients)) {
+    for (place, gradient) in parameters::of(&model).into_iter().zip(flat_gradients(&model, &mut gradients)) {
         let gradient = values(gradient);
         assert_eq!(gradient.len(), place.count());
         assert!(gradient.iter().any(|&g| g != 0.0), "{}: {} is trained", backend.name, place.path);
@@ -220,8 +244,8 @@ fn dropout_is_the_same_on_every_backend(backend: &Backend) {
     let on = |device: &Device, dropout: Dropout, layer, place| {
         values(dropout.at(layer, place, 0.25).apply(Tensor::<3>::full([10, 20, 50], 3.0, device)))
     };
-    let here = on(&backend.device, base, 1, Place::MlpOutput);
-    assert_eq!(here, on(&Device::flex(), base, 1, Place::MlpOutput), "{}", backend.name);
+    let here = on(&backend.device, base, 1, DropoutSite::MlpOutput);
+    assert_eq!(here, on(&Device::flex(), base, 1, DropoutSite::MlpOutput), "{}", backend.name);
 
     // What is kept is divided by the probability of keeping it, 0.75.
     assert!(here.iter().all(|&value| value == 0.0 || value == 4.0));
@@ -230,17 +254,17 @@ fn dropout_is_the_same_on_every_backend(backend: &Backend) {
 
     // Each part of its name changes it, and about 2 · 0.75 · 0.25 of the entries differ.
     for other in [
-        on(&backend.device, Dropout { seed: 2, ..base }, 1, Place::MlpOutput),
-        on(&backend.device, Dropout { step: 3, ..base }, 1, Place::MlpOutput),
-        on(&backend.device, Dropout { micro_batch: 4, ..base }, 1, Place::MlpOutput),
-        on(&backend.device, base, 2, Place::MlpOutput),
-        on(&backend.device, base, 1, Place::AttentionOutput),
+        on(&backend.device, Dropout { seed: 2, ..base }, 1, DropoutSite::MlpOutput),
+        on(&backend.device, Dropout { step: 3, ..base }, 1, DropoutSite::MlpOutput),
+        on(&backend.device, Dropout { micro_batch: 4, ..base }, 1, DropoutSite::MlpOutput),
+        on(&backend.device, base, 2, DropoutSite::MlpOutput),
+        on(&backend.device, base, 1, DropoutSite::AttentionOutput),
     ] {
         let differ = here.iter().zip(&other).filter(|(a, b)| a != b).count() as f64 / 1e4;
         assert!((differ - 0.375).abs() < 0.02, "{differ}");
     }
     let x = Tensor::<1>::full([100], 3.0, &backend.device);
-    assert_eq!(values(base.at(0, Place::Embedding, 0.0).apply(x)), [3.0; 100]);
+    assert_eq!(values(base.at(0, DropoutSite::Embedding, 0.0).apply(x)), [3.0; 100]);
 }
 
 /// What a run's ledger claims of matched arms.
@@ -273,7 +297,7 @@ fn flops_are_two_for_each_multiplication_in_a_matrix_product() {
 /// Configs of every kind, some of them impossible.
 fn configs() -> impl Strategy<Value = ModelConfig> {
     let sizes = (1usize..=4, 0usize..=2, 0usize..=3, 0usize..=3, proptest::option::of(1usize..=5), 1usize..=3);
-    let kinds = (0usize..4, any::<[bool; 10]>());
+    let kinds = (proptest::sample::select(Positions::ALL), any::<[bool; 10]>());
     (sizes, kinds).prop_map(|((width, layers, heads, kv, d_head, mlp_ratio), (positions, flags))| {
         let [encoder, causal, gpt2, bias, key_bias, mean, norm, residual, mlp, tied] = flags;
         ModelConfig {
@@ -285,7 +309,7 @@ fn configs() -> impl Strategy<Value = ModelConfig> {
             d_head,
             d_ff: (mlp_ratio == 3).then_some(5),
             mlp_ratio,
-            positions: [Positions::None, Positions::Sinusoidal, Positions::Learned, Positions::Rope][positions],
+            positions,
             causal,
             init: if gpt2 { Init::Gpt2 } else { Init::Torch },
             bias,
@@ -303,9 +327,9 @@ fn configs() -> impl Strategy<Value = ModelConfig> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// The count that is promised is the count that is built, and what is accepted runs.
+    /// What is described is what is built, and what is accepted runs.
     #[test]
-    fn counted_parameters_are_the_built_ones(config in configs()) {
+    fn described_parameters_are_the_built_ones(config in configs()) {
         let source = config.has_encoder().then_some(SourceDims { vocab: 5, length: 6 });
         let dims = Dims { vocab: 7, outputs: 7, length: 4, source };
         match Decoder::new(&config, dims, 0, &Device::flex()) {
@@ -314,8 +338,12 @@ proptest! {
                 prop_assert!(!sizes, "{error}");
             }
             Ok(model) => {
-                let built: usize = places(&model).iter().map(|place| place.count()).sum();
-                prop_assert_eq!(cost::parameters(&config, dims).total(), built as u64);
+                let built = parameters::of(&model);
+                let count: usize = built.iter().map(|parameter| parameter.count()).sum();
+                prop_assert_eq!(cost::parameters(&config, dims).total(), count as u64);
+                let built: Vec<_> = built.into_iter().map(|parameter| (parameter.path, parameter.shape)).collect();
+                let described = architecture::parameters(&config, dims).into_iter();
+                prop_assert_eq!(described.map(|one| (one.path, one.shape)).collect::<Vec<_>>(), built);
                 let tokens = Tensor::from_data([[0, 6, 3], [1, 2, 2]], &Device::flex());
                 let read = Tensor::from_data([[0, 4, 3, 1], [1, 2, 2, 0]], &Device::flex());
                 let padding = [false, false, false, false, false, false, true, true];

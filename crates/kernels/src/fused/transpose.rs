@@ -1,4 +1,4 @@
-//! Four numbers at a time, to turn rows into columns. As arrays they would be moved one by one.
+//! Rows turned into columns, four numbers at a time. As arrays they would be moved one by one.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::Four;

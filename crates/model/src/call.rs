@@ -1,0 +1,107 @@
+//! What one forward pass of a model takes and gives, and what it can't take.
+
+use burn::tensor::{Int, Tensor};
+use kernels::MaskError;
+use thiserror::Error;
+
+use crate::dropout::Dropout;
+use crate::trace::Trace;
+
+/// What one forward pass takes besides its tokens, and what it shall give besides logits.
+#[derive(Clone, Copy, Default)]
+pub struct Call<'a> {
+    /// Flat positions (`b·L + t`) whose logits are wanted, `[N]`, each below B·L; all where None.
+    pub scored: Option<&'a Tensor<1, Int>>,
+    /// `[B, L]`, row-major: tokens that are padding. Positions count from a sample's first token that is none.
+    pub padding: Option<&'a [bool]>,
+    /// What the encoder reads; needed where there is one, and only there.
+    pub source: Option<Source<'a>>,
+    /// Dropout of this step; None in evaluation.
+    pub dropout: Option<&'a Dropout>,
+    /// Factor on each head's context, one `[1, H]` or `[B, H]` a layer; on the decoder's self-attention where there is an
+    /// encoder too.
+    pub gates: Option<&'a [Tensor<2>]>,
+    /// What takes the place of contexts whose gate is closed, one `[H, L, K]` a layer; see [`crate::AttentionCall`].
+    pub replacements: Option<&'a [Tensor<3>]>,
+    /// Return the attention maps.
+    pub maps: bool,
+    /// Return the contexts of the heads that the gates act on.
+    pub contexts: bool,
+    /// Where the nodes of the pass are kept.
+    pub trace: Option<&'a Trace>,
+}
+
+/// What an encoder reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// `[B, Ls]`, each in `0..` the source's vocabulary.
+    pub tokens: &'a Tensor<2, Int>,
+    /// `[B, Ls]`, row-major: positions that hold padding. What tokens stand there never matters.
+    pub padding: &'a [bool],
+}
+
+/// An input that the model can't take.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CallError {
+    /// More tokens than learned positions.
+    #[error("an input of {length} tokens is longer than the {most} learned positions of the model")]
+    TooLong { length: usize, most: usize },
+    /// A padding that isn't `[B, L]`.
+    #[error(transparent)]
+    Padding(#[from] MaskError),
+    /// One gate for each head of each layer, the same for all samples or one for each.
+    #[error(
+        "gates of shapes {given:?}, but the model has {layers} layers of {heads} heads, and the batch {batch} samples"
+    )]
+    Gates { given: Vec<[usize; 2]>, layers: usize, heads: usize, batch: usize },
+    /// A replacement for each position of each head of each layer.
+    #[error("replacements of shapes {given:?}, but the model has {layers} layers of contexts {expected:?}")]
+    Replacements { given: Vec<[usize; 3]>, layers: usize, expected: [usize; 3] },
+    /// An encoder without anything to read.
+    #[error("the model has an encoder, but the call has no source")]
+    NoSource,
+    /// A source that nothing would read.
+    #[error("the call has a source, but the model has no encoder to read it")]
+    UnreadSource,
+    /// A source for each sample.
+    #[error("{sources} sources for a batch of {batch} samples")]
+    SourceBatch { sources: usize, batch: usize },
+    /// More source tokens than learned positions.
+    #[error("a source of {length} tokens is longer than the {most} learned positions of the encoder")]
+    SourceTooLong { length: usize, most: usize },
+    /// A new token would change what stands before it.
+    #[error("a model with causal = false reads both ways: it can't be extended token by token, only read as a whole")]
+    NotCausal,
+    /// No room for the tokens.
+    #[error("a cache of {capacity} positions holds {held}: there is no room for {more} more")]
+    CacheFull { held: usize, more: usize, capacity: usize },
+    /// A token for each sample.
+    #[error("tokens for {given} samples, but the cache is of {batch}")]
+    CacheBatch { given: usize, batch: usize },
+    /// Samples of unequal length are aligned at their ends.
+    #[error("sample {sample} has padding after its first real token: with a cache, padding comes first")]
+    CachePadding { sample: usize },
+    /// Training reads inputs as a whole.
+    #[error("dropout is for training, where nothing is cached")]
+    CacheDropout,
+    /// The source is read once.
+    #[error("the cache holds what the encoder has read: a source is given when it is made, not when it is extended")]
+    CacheSource,
+}
+
+/// What a forward pass gives.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// `[N, outputs]` at the scored positions, or `[B·L, outputs]` at all. Where N is 0 it depends on nothing, so no
+    /// backward pass can start there.
+    pub logits: Tensor<2>,
+    /// `[B, H, L, L]` for each layer, before dropout; empty unless asked for. With a cache `[B, H, L, Lk]`, from the new
+    /// tokens to all.
+    pub maps: Vec<Tensor<4>>,
+    /// `[B, H, Ls, Ls]` for each layer of the encoder; empty unless asked for and there is one.
+    pub encoder_maps: Vec<Tensor<4>>,
+    /// `[B, H, L, Ls]` for each layer of the decoder, from its positions to the source's; empty as `encoder_maps`.
+    pub cross_maps: Vec<Tensor<4>>,
+    /// `[B, H, L, K]` for each layer, before the gates; empty unless asked for.
+    pub contexts: Vec<Tensor<4>>,
+}

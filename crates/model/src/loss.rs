@@ -1,3 +1,0 @@
-//! Cross-entropy at scored positions.
-
-pub use kernels::cross_entropy;

@@ -20,6 +20,8 @@
 //! - where it can go on from: [`Checkpoints`], each complete or absent
 //! - what its weights were on the way: [`Snapshots`]
 //! - how it ended: [`Summary`]
+//! - all of that of one planned run: [`RunRecord`]
+//! - what its heads do: [`heads`]
 //! - how run directories stand, and whether they are intact: [`inspection`]
 //! - what is compared, and that its arms match: [`Experiment`], [`Ledger`]
 //!
@@ -31,6 +33,7 @@ pub mod directory;
 mod error;
 pub mod experiment;
 pub mod files;
+pub mod heads;
 pub mod inspection;
 pub mod ledger;
 pub mod lines;
@@ -38,6 +41,7 @@ pub mod manifest;
 pub mod metrics;
 mod nearest;
 mod numbers;
+pub mod records;
 pub mod snapshots;
 pub mod summary;
 pub mod tensors;
@@ -52,6 +56,7 @@ pub use ledger::{Ledger, LedgerRun, Mismatch};
 pub use lines::Log;
 pub use manifest::{Fingerprints, Manifest, Parts, Program, WeightsFingerprint, weights_fingerprint};
 pub use metrics::{Metric, MetricsLog, Timing, TimingLog, read_metrics, read_timings};
+pub use records::RunRecord;
 pub use snapshots::Snapshots;
 pub use summary::{Best, Score, Status, Summary};
 pub use tensors::{Tensor, Tensors};

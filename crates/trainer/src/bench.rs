@@ -10,11 +10,11 @@ pub mod subject;
 
 use std::time::Instant;
 
-use analysis::describe::{median, quantile};
 use burn::module::Module;
 use burn::tensor::Device;
 use model::{CallError, Decoder, ModelError};
 use runs::Backend;
+use statistics::describe::{median, quantile};
 use thiserror::Error;
 
 pub use measurement::{Measurement, PartTimes};

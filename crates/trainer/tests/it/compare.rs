@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use analysis::results::{Results, RunStatus};
-use analysis::{Undecided, Verdict};
+use report::results::{Results, RunStatus};
 use runs::{Experiment, RunDirectory};
+use statistics::{Undecided, Verdict};
 
 use crate::support::*;
 

@@ -192,6 +192,29 @@ mod tests {
         let steps = vec![step(0, 1.0, vec![]), step(800, 0.25, vec![Flag::Dead, Flag::Sink])];
         let analysis = analysis(measures, 1, steps);
         insta::assert_snapshot!(table(&analysis), @r"
+        h2 seed 3 on registers: 1 layer of 2 heads, after 800 steps (untrained in parentheses)
+        64 samples of the validation set, 1 position scored: loss 0.2500 (1.0000) nats, accuracy 0.8750 (0.5000)
+
+        layer 0
+          head        entropy  mean distance
+          0     0.125 (0.500)    3.09 (12.3)
+          1     0.062 (0.250)    1.54 (6.17)
+          head   output share  cost of removal  importance   nearest
+          0     0.125 (0.500)    0.000 (0.000)   123 (123)  1: 0.083  dead sink
+          1     0.062 (0.250)    0.000 (0.000)   123 (123)         -
+          weight on what is needed:
+          head     register 0     register 1
+          0     0.250 (0.250)   0.250 (1.00)
+          1     0.250 (0.250)  0.125 (0.500)
+
+        entropy: What entropy says.
+        mean distance: What mean distance says.
+        induction: What induction says.
+        weight on what is needed: What weight on what is needed says.
+        output share: What output share says.
+        cost of removal: What cost of removal says.
+        importance: What importance says.
+        nearest: The most similar head of the layer and the Jensen-Shannon divergence of its rows, in nats.
         ");
     }
 

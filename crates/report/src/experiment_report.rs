@@ -20,7 +20,7 @@ pub struct ExperimentReport {
     /// How long it took.
     pub timings: Timings,
     /// What the page shows beside the two.
-    pub context: page::Context,
+    pub context: page::PageContext,
     /// What the heads do, where that was analysed.
     pub heads: Option<ExperimentHeads>,
 }
@@ -34,7 +34,7 @@ impl ExperimentReport {
     /// named in [`Results::problems`].
     pub fn new(runs: &ExperimentRuns, mixed_ok: bool) -> Result<Self, ResultsError> {
         let results = Results::of(runs, mixed_ok)?;
-        Ok(Self { results, timings: Timings::of(runs), context: page::Context::of(runs), heads: None })
+        Ok(Self { results, timings: Timings::of(runs), context: page::PageContext::of(runs), heads: None })
     }
 
     /// With what the heads do.

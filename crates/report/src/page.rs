@@ -21,7 +21,7 @@ use crate::{
     text::{capital, escaped},
 };
 
-pub use context::{Context, Machine, RunCurve, RunCurves, SourceFile, TaskFacts};
+pub use context::{Machine, PageContext, RunCurve, RunCurves, SourceFile, TaskFacts};
 pub use run::{RunReport, RunReportError, RunScore};
 
 /// The page's name in its folder.
@@ -71,7 +71,7 @@ struct Data<'a> {
     timings: Option<&'a Timings>,
     /// Of a single run.
     run: Option<&'a RunReport>,
-    context: &'a Context,
+    context: &'a PageContext,
     arms: Vec<ArmStyle<'a>>,
     /// What the heads do, where that was analysed; a single run stands in it as an experiment of one arm.
     heads: Option<&'a ExperimentHeads>,
@@ -91,7 +91,7 @@ struct ArmStyle<'a> {
 pub fn of_experiment(
     results: &Results,
     timings: &Timings,
-    context: &Context,
+    context: &PageContext,
     heads: Option<&ExperimentHeads>,
     figures: &[Figure],
 ) -> String {

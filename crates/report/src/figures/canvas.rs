@@ -130,10 +130,12 @@ impl Canvas {
         );
     }
 
-    /// Small grey lines at the bottom, from `top` on.
+    /// Small grey lines at the bottom, from `top` on; the drawing becomes higher where they need it.
     pub fn note(&mut self, top: f64, text: &str) {
         let most = ((self.width - 80.0) / (NOTE * 0.56)) as usize;
-        for (index, line) in wrapped(text, most).iter().enumerate() {
+        let lines = wrapped(text, most);
+        self.height = self.height.max(top + 21.0 * lines.len() as f64 - 3.0);
+        for (index, line) in lines.iter().enumerate() {
             self.text((40.0, top + 21.0 * index as f64), line, Style::new(NOTE, GREY));
         }
     }
@@ -177,4 +179,29 @@ fn listed(points: &[(f64, f64)]) -> String {
 /// A tenth of a unit is finer than any eye.
 fn rounded((x, y): (f64, f64)) -> (f64, f64) {
     ((x * 10.0).round() / 10.0, (y * 10.0).round() / 10.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_note_makes_the_drawing_higher() {
+        let height = |words: usize| {
+            let mut canvas = Canvas::new(400.0, 60.0, "title");
+            canvas.note(40.0, &"word ".repeat(words));
+            canvas.height
+        };
+        assert_eq!((height(2), height(20)), (60.0, 40.0 + 21.0 * 3.0 - 3.0));
+    }
+
+    #[test]
+    fn a_told_circle_has_its_words_as_text() {
+        let mut canvas = Canvas::new(100.0, 100.0, "title");
+        canvas.told_circle((1.0, 2.0), 3.0, "#000000", 1.0, "a < b");
+        let svg = canvas.finish();
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        let titles = document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "title")));
+        assert_eq!(titles.filter_map(|node| node.text()).collect::<Vec<_>>(), ["title", "a < b"]);
+    }
 }

@@ -11,7 +11,7 @@ use crate::{
 
 /// Everything that a page needs beside results and timings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Context {
+pub struct PageContext {
     /// The curves of every run that ended, in the order of the pairs.
     pub curves: Vec<RunCurves>,
     /// What computed, each kind once.
@@ -84,7 +84,7 @@ impl TaskFacts {
     }
 }
 
-impl Context {
+impl PageContext {
     /// The context of an experiment.
     pub fn of(runs: &ExperimentRuns) -> Self {
         let longest = |arm: &str| runs.of_arm(arm).map(|record| trained(record.metrics())).max().unwrap_or_default();

@@ -13,7 +13,7 @@ use serde::Serialize;
 use statistics::stability::{gradient_tail, spikes};
 use thiserror::Error;
 
-use super::context::{Context, RunCurves, SourceFile, TaskFacts, machines, run_curves};
+use super::context::{PageContext, RunCurves, SourceFile, TaskFacts, machines, run_curves};
 use crate::{heads::of_arm, text::counted};
 
 /// A single run, done or not.
@@ -51,7 +51,7 @@ pub struct RunReport {
     /// Training tokens of a full step.
     pub tokens_per_step: u64,
     #[serde(skip)]
-    pub(crate) context: Context,
+    pub(crate) context: PageContext,
 }
 
 /// What was measured on one set.
@@ -128,7 +128,7 @@ impl RunReport {
             best_validation_loss: best.map(|metric| metric.loss),
             spike_episodes: spikes(&losses).episodes,
             gradient_tail: gradient_tail(&norms).and_then(|tail| tail.ratio),
-            context: Context {
+            context: PageContext {
                 curves: vec![curves],
                 machines: machines([&manifest].into_iter()),
                 file: SourceFile { name: "config.toml".into(), text: config.to_toml() },

@@ -353,7 +353,9 @@ fn every_kind_of_result_has_its_page_and_none_scrolls_sideways() {
                 .all(|id| has(id)),
             "{kind}: {shown:?}"
         );
-        assert_eq!(has("settings"), ["sweep", "tuned"].contains(kind), "{kind}");
+        let figures = browser.value("document.querySelectorAll('#settings figure').length");
+        assert_eq!(has("settings"), figures != json!(0), "{kind}");
+        assert!(has("settings") || !["sweep", "tuned"].contains(kind), "{kind}");
         assert_eq!(has("explorer") && has("cards"), ["pair", "sweep", "losses"].contains(kind), "{kind}");
         if *kind == "failures" {
             let stability = browser.text("#stability");
@@ -403,7 +405,8 @@ fn figures_are_saved_as_svg_and_png() {
     let folder = tempfile::tempdir().unwrap();
     browser.download_to(folder.path());
     let count = browser.value("document.querySelectorAll('figure .save button').length").as_u64().unwrap();
-    assert_eq!(count, 8); // curves, differences, two maps
+    let figures = browser.value("document.querySelectorAll('figure').length").as_u64().unwrap();
+    assert!(count == 2 * figures && figures >= 4, "{count} {figures}: curves, differences, two maps");
     for index in 0..count {
         browser.value(&format!("document.querySelectorAll('figure .save button')[{index}].id = 'save-{index}'"));
         browser.click(&format!("#save-{index}"));

@@ -41,7 +41,8 @@ pub fn analyse(
     steps: Steps,
     device: &Device,
 ) -> Result<HeadAnalysis, HeadError> {
-    let run = Run::open(config, directory, &ended(directory)?)?;
+    let ended = ended(directory)?;
+    let run = Run::open(config, directory, &ended)?;
     run.analyse(&run.computed_from()?, steps, device)
 }
 

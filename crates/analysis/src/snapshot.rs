@@ -13,7 +13,7 @@ use crate::{
     effects::Probe,
     encode,
     flags::flags,
-    maps::{Maps, Readable},
+    maps::Maps,
     measures::{MEASURES, Seen},
     needs::Needs,
     samples::Samples,

@@ -1,13 +1,33 @@
-//! Results of experiments and what each attention head does.
+//! What each attention head does, step by step, beside what it did untrained. Runs models, never trains.
 //!
-//! [`results`] reads an experiment's run directories and writes its results; [`figures`] draws them, [`terminal`] tells
-//! them in a terminal, [`page`] on a page that works offline. [`heads`] measures what each attention head does. Nothing here
-//! trains.
+//! [`analyse`] gives what a run's `heads.json` holds ([`runs::heads::HeadAnalysis`]), [`of_runs`] that of every run of an
+//! experiment. Everything is measured on the first samples of the validation set, the same for every run of a task:
+//!
+//! - what a head reads and what it is worth: the [`measures`]
+//! - how alike two heads are: [`similarity`]
+//! - what is remarkable: [`mod@flags`]
+//!
+//! A removed head is replaced by its mean over the samples at each position, not by zero: the layers above are used to its
+//! mean, and would be thrown off by its absence as much as by the loss of what it says. In an encoder-decoder, heads are
+//! removed from the decoder's self-attention alone; of the encoder and of the cross-attention there are the measures of maps.
+//!
+//! Maps are an aid, not proof: what a head reads need not be what the answer depends on (Jain 2019, arXiv 1902.10186).
 
-pub mod figures;
-pub mod heads;
-pub mod page;
-pub mod results;
-pub mod terminal;
+mod contexts;
+mod effects;
+mod encode;
+mod error;
+mod experiment;
+pub mod flags;
+mod limits;
+pub mod maps;
+pub mod measures;
+pub mod needs;
+mod run;
+mod samples;
+pub mod similarity;
+mod snapshot;
 
-pub use results::{Report, Results, ResultsError, TuningTable, rebuild};
+pub use error::HeadError;
+pub use experiment::of_runs;
+pub use run::{Steps, analyse, analyse_or_read};

@@ -2,9 +2,10 @@
 
 use std::f64::consts::LN_2;
 
-use headcount_analysis::heads::{
+use headcount_analysis::{
     maps::{Maps, Readable},
-    measures,
+    measures::{self, OfHeads},
+    needs::{Answer, Needs},
     similarity::{divergence, jensen_shannon, nearest},
 };
 use proptest::prelude::*;
@@ -19,6 +20,21 @@ fn near(got: &[Option<f64>], expected: &[f64]) {
     assert_eq!(got.len(), expected.len());
     for (got, expected) in got.iter().zip(expected) {
         assert!(got.is_some_and(|got| (got - expected).abs() < 1e-6), "{got:?} {expected}");
+    }
+}
+
+/// The weights on what is needed, head by head.
+fn needed(maps: Maps, needs: &Needs) -> Vec<Option<f64>> {
+    let of_heads: OfHeads = measures::weight_on_needed(maps, needs, |answer| &answer.own);
+    of_heads.iter().flat_map(|value| value.as_ref().unwrap().numbers()).copied().map(Some).collect()
+}
+
+/// What the answers at positions `(sample, position)` need in two groups of one position each.
+fn needs(answers: &[((usize, usize), [usize; 2])]) -> Needs {
+    let answer = |needed: &[usize; 2]| Answer { own: needed.map(|position| vec![position]).to_vec(), source: vec![] };
+    Needs {
+        groups: vec!["one".into(), "other".into()],
+        answers: answers.iter().map(|(at, needed)| (*at, answer(needed))).collect(),
     }
 }
 
@@ -46,12 +62,10 @@ fn by_hand() {
     assert_eq!(measures::induction(maps, &[1, 2, 3, 4]), [None; 3]);
     assert_eq!(measures::duplicate_token(maps, &[1, 2, 3, 4]), [None; 3]);
 
-    // Registers of two values: the tokens write registers 0, 1, 0 and 0; rows 1 to 3 are scored. Their latest writes of
-    // register 0 are at 0, 2 and 3, of register 1 at 1.
-    let registers = measures::registers(maps, &[1, 2, 0, 1], &[false, true, true, true], 2, 2);
-    let registers: Vec<Option<f64>> = registers.into_iter().flat_map(Option::unwrap).map(Some).collect();
+    // Rows 1 to 3 are scored; what they need lies at 0, 2 and 3, and at 1.
+    let needs = needs(&[((0, 1), [0, 1]), ((0, 2), [2, 1]), ((0, 3), [3, 1])]);
     let third = 1.0 / 3.0;
-    near(&registers, &[third, third, (0.5 + 0.5 + 0.25) / 3.0, (0.5 + 0.25 + 0.25) / 3.0, third, 0.0]);
+    near(&needed(maps, &needs), &[third, third, (0.5 + 0.5 + 0.25) / 3.0, (0.5 + 0.25 + 0.25) / 3.0, third, 0.0]);
 }
 
 #[test]
@@ -69,7 +83,7 @@ fn divergence_by_hand() {
     assert_eq!(nearest[0].unwrap().divergence, matrix[0].iter().copied().filter(|&d| d > 0.0).fold(1.0, f64::min));
     // Head 1 is as far from head 0 as from head 2.
     assert_eq!((matrix[1][0], nearest[1].unwrap().head), (matrix[1][2], 0));
-    assert_eq!(headcount_analysis::heads::similarity::nearest(&[vec![0.0]]), [None]);
+    assert_eq!(headcount_analysis::similarity::nearest(&[vec![0.0]]), [None]);
 }
 
 /// Rows and keys of padding change nothing, whatever stands there; a sample of padding alone counts nowhere.
@@ -100,7 +114,8 @@ fn padding_does_not_count() {
     let nothing = Readable::new(1, &[true; 2], &[true; 2], true);
     let nothing = Maps::new(1, &[0.0; 4], &nothing);
     assert_eq!(measures::entropy(nothing), [None]);
-    assert_eq!(measures::registers(nothing, &[0, 1], &[true; 2], 2, 1), [None]);
+    let none: OfHeads = measures::weight_on_needed(nothing, &needs(&[((0, 1), [0, 1])]), |answer| &answer.own);
+    assert_eq!(none, [None]);
     assert_eq!(divergence(nothing), [[0.0]]);
 }
 
@@ -181,11 +196,14 @@ fn measures_agree_with_numpy() {
     near(&measures::duplicate_token(maps, &tokens), &[0.3389968054369092, 0.11820222889073193]);
     near(&measures::induction(maps, &tokens), &[0.08751291094813496, 0.46179395748185925]);
     near(&[Some(divergence(maps)[0][1])], &[0.3648109350788402]);
-    let scored = [4, 5, 9, 10];
-    let is_scored: Vec<bool> = (0..12).map(|at| scored.contains(&at)).collect();
-    let registers = measures::registers(maps, &tokens, &is_scored, 2, 3);
-    let registers: Vec<Option<f64>> = registers.into_iter().flat_map(Option::unwrap).map(Some).collect();
-    near(&registers, &[0.1398222092539072, 0.1979234153404832, 0.3378080332186073, 0.14069623887189664]);
+    // The latest token of each half of the vocabulary (0 to 2, 3 to 5).
+    let latest =
+        |b: usize, i: usize| [0, 1].map(|half| (0..=i).rev().find(|&j| tokens[b * l + j] / 3 == half).unwrap());
+    let scored = [(0, 4), (0, 5), (1, 3), (1, 4)].map(|(b, i)| ((b, i), latest(b, i)));
+    near(
+        &needed(maps, &needs(&scored)),
+        &[0.1398222092539072, 0.1979234153404832, 0.3378080332186073, 0.14069623887189664],
+    );
 }
 
 /// A distribution over `keys` keys, perhaps with zeros.

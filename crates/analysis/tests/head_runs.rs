@@ -1,18 +1,19 @@
 //! The heads of run directories whose weights are made up: what is planted must be found.
 
 #[allow(dead_code)] // other tests use the rest
+#[path = "../../report/tests/synthetic/mod.rs"]
 mod synthetic;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use architecture::HostTensor;
+use architecture::{HostTensor, Parts};
 use burn::tensor::{Device, Int};
-use headcount_analysis::heads::{
-    ExperimentHeads, Flag, HeadAnalysis, HeadError, HeadMeasures, Place, RunHeads, StepAnalysis, Steps, analyse,
-    analyse_or_read, of_experiment, table,
-};
+use headcount_analysis::{HeadError, Steps, analyse, analyse_or_read, measures::MEASURES, of_runs};
 use model::{Decoder, parameters};
-use runs::{Checkpoint, Config, Fingerprints, Manifest, Program, RunDirectory, Snapshot, Status, Summary, Tensors};
+use runs::{
+    Checkpoint, Config, Fingerprints, Manifest, Program, RunDirectory, RunRecord, Snapshot, Status, Summary, Tensors,
+    heads::{AttentionSite, Flag, HeadAnalysis, HeadMeasures, RunHeads, StepAnalysis},
+};
 use synthetic::{Kind, make};
 
 type Tensor2 = burn::tensor::Tensor<2, Int>;
@@ -76,7 +77,7 @@ fn run(parent: &Path, config: &Config, snapshots: &[(u64, Tensors)]) -> RunDirec
 fn analysis(config: &Config, last: Tensors) -> HeadAnalysis {
     let parent = tempfile::tempdir().unwrap();
     let directory = run(parent.path(), config, &[(config.train.steps, last)]);
-    analyse(config, &directory, Steps::All, &Device::flex()).unwrap()
+    analyse(&directory.open_as(config).unwrap(), Steps::All, &Device::flex()).unwrap()
 }
 
 fn last_heads(analysis: &HeadAnalysis, layer: usize) -> &[HeadMeasures] {
@@ -103,8 +104,11 @@ fn a_head_whose_output_is_cut_off_is_dead_and_no_other() {
         assert_eq!(head.flags.contains(&Flag::Dead), (layer, h) == (1, 2), "{layer} {h} {head:?}");
     }
     let head = &last_heads(&analysis, 1)[2];
-    assert_eq!((head.output_share, head.removal, head.importance), (Some(0.0), Some(0.0), Some(0.0)));
-    let shares: f64 = last_heads(&analysis, 1).iter().map(|head| head.output_share.unwrap()).sum();
+    assert_eq!(
+        (head.number("output_share"), head.number("removal"), head.number("importance")),
+        (Some(0.0), Some(0.0), Some(0.0))
+    );
+    let shares: f64 = last_heads(&analysis, 1).iter().map(|head| head.number("output_share").unwrap()).sum();
     assert!((shares - 1.0).abs() < 1e-5);
     let untrained = &analysis.untrained().unwrap().attentions;
     assert!(untrained.iter().flat_map(|layer| &layer.heads).all(|head| head.flags.is_empty()), "{untrained:?}");
@@ -152,7 +156,7 @@ fn a_head_that_rests_on_position_0_is_a_sink() {
     weights.get_mut(&attention("query.bias")).unwrap().values[..4].fill(1.0);
     let analysis = analysis(&config, weights);
     let heads = last_heads(&analysis, 0);
-    assert!(heads[0].first_position.unwrap() > 0.999, "{:?}", heads[0]);
+    assert!(heads[0].number("first_position").unwrap() > 0.999, "{:?}", heads[0]);
     let sinks: Vec<bool> = heads.iter().map(|head| head.flags.contains(&Flag::Sink)).collect();
     assert_eq!(sinks, [true, false, false, false]);
 }
@@ -165,9 +169,9 @@ fn a_constant_head_costs_nothing_but_is_not_dead() {
     columns(weights.get_mut("blocks.0.attention.value.weight").unwrap(), 4, 4, |_, head| head.fill(0.0));
     let analysis = analysis(&config, weights);
     let head = &last_heads(&analysis, 0)[1];
-    assert!(head.removal.unwrap().abs() < 1e-6 && head.output_share.unwrap() > 0.025, "{head:?}");
+    assert!(head.number("removal").unwrap().abs() < 1e-6 && head.number("output_share").unwrap() > 0.025, "{head:?}");
     assert!(!head.flags.contains(&Flag::Dead));
-    assert!(last_heads(&analysis, 0).iter().any(|head| head.removal.unwrap().abs() > 1e-4), "others matter");
+    assert!(last_heads(&analysis, 0).iter().any(|head| head.number("removal").unwrap().abs() > 1e-4), "others matter");
 }
 
 /// Without norm and MLP the logits are linear in each head's context, so that effects follow by hand, in f64.
@@ -231,8 +235,8 @@ fn effects_agree_with_a_linear_model_by_hand() {
         let near = |what: &str, got: Option<f64>, expected: f64| {
             assert!(got.is_some_and(|got| (got - expected).abs() < 1e-5), "{what} of head {h}: {got:?} {expected}");
         };
-        near("removal", head.removal, mean_loss(&|other| other != h) - whole);
-        near("alone", head.alone, mean_loss(&|other| other == h) - whole);
+        near("removal", head.number("removal"), mean_loss(&|other| other != h) - whole);
+        near("alone", head.number("alone"), mean_loss(&|other| other == h) - whole);
         // The slope of a sample's mean loss in the gate is Σ (softmax − target) · what the head adds.
         let mut slopes = BTreeMap::<usize, (f64, usize)>::new();
         for &(s, t, target) in &scored {
@@ -245,8 +249,8 @@ fn effects_agree_with_a_linear_model_by_hand() {
         }
         let importance =
             slopes.values().map(|(sum, count)| (sum / *count as f64).abs()).sum::<f64>() / slopes.len() as f64;
-        near("importance", head.importance, importance);
-        assert!(head.removal.unwrap().abs() > 1e-4 && importance > 1e-3, "the head matters: {head:?}");
+        near("importance", head.number("importance"), importance);
+        assert!(head.number("removal").unwrap().abs() > 1e-4 && importance > 1e-3, "the head matters: {head:?}");
     }
 }
 
@@ -257,26 +261,31 @@ fn encoder_decoders_have_maps_everywhere_and_effects_in_the_decoder() {
     let config = config(text, &[]);
     let analysis = analysis(&config, weights(&config));
     let attentions = &analysis.last().unwrap().attentions;
-    assert_eq!(attentions.iter().map(|a| a.place).collect::<Vec<_>>(), [Place::Decoder, Place::Encoder, Place::Cross]);
+    assert_eq!(
+        attentions.iter().map(|a| a.site).collect::<Vec<_>>(),
+        [AttentionSite::Decoder, AttentionSite::Encoder, AttentionSite::Cross]
+    );
     for attention in attentions {
         let maps = attention.maps.as_ref().unwrap();
-        let size = if attention.place == Place::Encoder {
+        let size = if attention.site == AttentionSite::Encoder {
             (5, 5)
         } else {
-            (6, if attention.place == Place::Cross { 5 } else { 6 })
+            (6, if attention.site == AttentionSite::Cross { 5 } else { 6 })
         };
-        assert_eq!((maps.queries, maps.keys, maps.causal), (size.0, size.1, attention.place == Place::Decoder));
+        assert_eq!((maps.queries, maps.keys, maps.causal), (size.0, size.1, attention.site == AttentionSite::Decoder));
         for head in &attention.heads {
-            assert!(head.entropy.is_some() && head.confidence.is_some() && head.first_position.is_some());
-            assert_eq!(head.distance.is_some(), attention.place != Place::Cross);
-            assert_eq!(head.induction.is_some(), attention.place != Place::Cross);
-            assert_eq!(head.removal.is_some(), attention.place == Place::Decoder);
-            assert_eq!(head.registers, None);
+            assert!(
+                head.number("entropy").is_some()
+                    && head.number("confidence").is_some()
+                    && head.number("first_position").is_some()
+            );
+            assert_eq!(head.number("distance").is_some(), attention.site != AttentionSite::Cross);
+            assert_eq!(head.number("induction").is_some(), attention.site != AttentionSite::Cross);
+            assert_eq!(head.number("removal").is_some(), attention.site == AttentionSite::Decoder);
+            assert_eq!(head.measures.get("needed"), None);
         }
     }
     assert!(analysis.shown[0].source.len() == 5 && analysis.shown[0].tokens.len() == 6);
-    let table = table(&analysis);
-    assert!(table.contains("encoder, layer 0") && table.contains("cross-attention, layer 0"), "{table}");
 }
 
 #[test]
@@ -287,7 +296,7 @@ fn what_is_kept_is_used_until_something_changes() {
     let mut at_20 = at_5.clone();
     at_20.get_mut("logits.bias").unwrap().values[0] += 1.0;
     let directory = run(parent.path(), &config, &[(5, at_5), (20, at_20.clone())]);
-    let get = |steps, anew| analyse_or_read(&config, &directory, steps, &Device::flex(), anew).unwrap();
+    let get = |steps, anew| analyse_or_read(&directory.open_as(&config).unwrap(), steps, &Device::flex(), anew).unwrap();
     let steps = |analysis: &HeadAnalysis| analysis.steps.iter().map(|step| step.step).collect::<Vec<_>>();
 
     let ends = get(Steps::Ends, false);
@@ -342,7 +351,6 @@ fn a_model_without_layers_has_no_heads() {
     let config = config(SMALL, &["model.layers=0"]);
     let analysis = analysis(&config, weights(&config));
     assert!(analysis.steps.len() == 2 && analysis.steps.iter().all(|step| step.attentions.is_empty()));
-    assert!(table(&analysis).starts_with("small seed 0 on registers: 0 layers"));
 }
 
 #[test]
@@ -378,7 +386,6 @@ fn an_experiment_has_all_its_runs() {
         ("h2", 2) => Kind::Stopped { after: 90 },
         _ => Kind::Learns { at: 0.9 },
     });
-    made.experiment.save(&made.folder).unwrap();
     for run in made.experiment.runs_in(&made.folder) {
         let origin = runs::Manifest::read(&run.directory.manifest_path()).unwrap().origin();
         for step in [100, 800] {
@@ -386,20 +393,44 @@ fn an_experiment_has_all_its_runs() {
             run.directory.snapshots().save(&Snapshot { step, origin, model }).unwrap();
         }
     }
-    let mut told = vec![];
-    let heads = of_experiment(&made.folder, &Device::flex(), false, |done, all| told.push((done, all))).unwrap();
+    let read =
+        || -> Vec<RunRecord> { made.experiment.runs_in(&made.folder).into_iter().map(RunRecord::read).collect() };
+    let (records, mut told) = (read(), vec![]);
+    let heads = of_runs(&records, &Device::flex(), false, |done, all| told.push((done, all)));
     assert_eq!(told, (0..=6).map(|done| (done, 6)).collect::<Vec<_>>());
-    let runs = |arm: usize| heads.arms[arm].runs.iter().map(outline).collect::<Vec<_>>();
+    let runs = |arm: &str| {
+        let of_arm = records.iter().zip(&heads).filter(|(record, _)| record.plan.arm == arm);
+        of_arm.map(|(_, run)| outline(run)).collect::<Vec<_>>()
+    };
     let (timeline, ends) = ((vec![0, 100, 800], true, None), (vec![0, 800], false, None));
-    assert_eq!(runs(0), [(vec![], false, Some("diverged at step 7")), timeline.clone(), ends.clone()]);
-    assert_eq!(runs(1), [timeline, ends, (vec![], false, Some("stopped after step 90"))]);
-    let last = heads.arms[1].last.as_ref().unwrap();
-    assert_eq!((last.runs, last.heads, last.removal_by_rank.len()), (2, 2, 2));
-    assert_eq!(last.best_of_register.as_ref().map(Vec::len), Some(2));
-    assert_ne!(heads.arms[1].untrained.as_ref().unwrap().entropy, last.entropy);
+    assert_eq!(runs("h1"), [(vec![], false, Some("diverged at step 7")), timeline.clone(), ends.clone()]);
+    assert_eq!(runs("h2"), [timeline, ends, (vec![], false, Some("stopped after step 90"))]);
+    let described = &heads.iter().find_map(|run| run.analysis.as_ref()).unwrap().measures;
+    let needed = described.iter().find(|measure| measure.key == "needed").unwrap();
+    assert_eq!(needed.parts, ["register 0", "register 1"]);
 
-    let bytes = fs::read(made.folder.join("heads.json")).unwrap();
-    assert_eq!(serde_json::from_slice::<ExperimentHeads>(&bytes).unwrap(), heads);
-    of_experiment(&made.folder, &Device::flex(), true, |_, _| {}).unwrap();
-    assert!(fs::read(made.folder.join("heads.json")).unwrap() == bytes, "the same runs, the same bytes");
+    // What lies there is taken, and made anew it is the same.
+    let kept = read();
+    assert!(kept.iter().filter(|record| record.heads().is_some()).count() == 4);
+    assert!(of_runs(&kept, &Device::flex(), false, |_, _| {}) == heads);
+    assert!(of_runs(&kept, &Device::flex(), true, |_, _| {}) == heads);
+}
+
+/// Whoever reads a file of heads finds each measure described, within the range that it says.
+#[test]
+fn every_measure_is_described_and_keeps_its_range() {
+    let keys: std::collections::HashSet<&str> = MEASURES.iter().map(|measure| measure.key).collect();
+    assert_eq!(keys.len(), MEASURES.len());
+    let config = config(SMALL, &[]);
+    let analysis = analysis(&config, weights(&config));
+    let described: Vec<&str> = analysis.measures.iter().map(|measure| measure.key.as_str()).collect();
+    assert_eq!(described, MEASURES.iter().map(|measure| measure.key).collect::<Vec<_>>());
+    for head in analysis.steps.iter().flat_map(|step| &step.attentions).flat_map(|attention| &attention.heads) {
+        for measure in &analysis.measures {
+            let numbers = head.numbers(&measure.key);
+            assert_eq!(numbers.len(), measure.parts.len().max(1), "{}", measure.key);
+            let [low, high] = measure.range.unwrap_or([f64::MIN, f64::MAX]);
+            assert!(numbers.iter().all(|number| (low..=high + 1e-6).contains(number)), "{} {numbers:?}", measure.key);
+        }
+    }
 }

@@ -23,6 +23,8 @@
 //! - reading it: [`RunDirectory::open`], the one place where its files are asked whether they belong together, by the
 //!   [`Origin`] that each of them names
 //! - writing anything else: [`files::write_output`]
+//! - all of that of one planned run: [`RunRecord`]
+//! - what its heads do: [`heads`]
 //! - how run directories stand, and whether they are intact: [`inspection`]
 //! - what is compared, and that its arms match: [`Experiment`], [`Ledger`]; in what two configs differ: [`differences`]
 //!
@@ -37,6 +39,7 @@ mod error;
 pub mod experiment;
 pub mod files;
 mod finite;
+pub mod heads;
 pub mod inspection;
 mod layout;
 pub mod ledger;
@@ -47,6 +50,7 @@ pub mod metrics;
 mod nearest;
 mod open;
 mod origin;
+pub mod records;
 mod sealed;
 mod sizes;
 pub mod snapshots;
@@ -66,6 +70,7 @@ pub use manifest::{Fingerprints, Manifest, Program, TensorFingerprint, WeightsFi
 pub use metrics::{MetricLine, MetricsLog, TimingLine, TimingLog, read_metrics, read_timings, read_timings_of};
 pub use open::OpenRun;
 pub use origin::Origin;
+pub use records::RunRecord;
 pub use snapshots::{Snapshot, Snapshots};
 pub use summary::{Best, Score, Status, Summary};
 pub use tensors::Tensors;

@@ -14,6 +14,7 @@ use crate::{
     directory::{RunDirectory, State},
     error::RunError,
     files,
+    heads::{self, HeadAnalysis},
     layout::MANIFEST,
     limits,
     log::hash_until,
@@ -197,11 +198,16 @@ impl OpenRun {
         Ok(snapshot)
     }
 
-    /// What [`OpenRun::write_heads`] kept; `None` where there is nothing.
+    /// What [`OpenRun::write_heads`] kept; `None` where there is nothing, or nothing of this version.
     ///
     /// # Errors
-    /// Where the file is damaged, another run's, or of another layout.
-    pub fn heads<T: DeserializeOwned>(&self) -> Result<Option<T>, RunError> {
+    /// Where the file is damaged, or another run's.
+    pub fn heads(&self) -> Result<Option<HeadAnalysis>, RunError> {
+        let kept = self.heads_as::<HeadAnalysis>()?;
+        Ok(kept.filter(|kept| kept.schema_version == heads::SCHEMA_VERSION))
+    }
+
+    fn heads_as<T: DeserializeOwned>(&self) -> Result<Option<T>, RunError> {
         let path = self.directory.heads_path();
         match sealed::read::<Named<Origin, T>>(&path, limits::HEADS) {
             Ok(Named { origin, content }) => self.check(&path, &origin).map(|()| Some(content)),
@@ -210,11 +216,11 @@ impl OpenRun {
         }
     }
 
-    /// Writes `heads.json`: an object of whoever analyses the run, with the run's origin and a seal.
+    /// Writes `heads.json`, with the run's origin and a seal.
     ///
     /// # Errors
-    /// Where the disk is full or gone, or `content` is no object that JSON can hold.
-    pub fn write_heads<T: Serialize>(&self, content: &T) -> Result<(), RunError> {
+    /// Where the disk is full or gone.
+    pub fn write_heads(&self, content: &HeadAnalysis) -> Result<(), RunError> {
         files::refuse_link(self.directory.path())?;
         sealed::write_compact(&self.directory.heads_path(), &Named { origin: &self.origin, content })
     }
@@ -234,7 +240,7 @@ impl OpenRun {
             found.extend(self.check_metrics().err());
         }
         found.extend(self.timings().err().filter(|error| !error.is_absent()));
-        found.extend(self.heads::<serde::de::IgnoredAny>().err());
+        found.extend(self.heads_as::<serde::de::IgnoredAny>().err());
         found
     }
 

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::process::Command;
 
-use analysis::figures::{Growth, GrowthPoint};
 use architecture::ModelError;
+use report::figures::{Growth, GrowthPoint};
 use runs::Backend;
 use serde::Serialize;
 use thiserror::Error;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use analysis::results::TuningTable;
 use burn::tensor::Device;
 use burn::train::Interrupter;
+use report::TunedExperiment;
 use runs::experiment::{Experiment, PlannedRun};
 use runs::ledger::{Ledger, LedgerRun};
 use runs::{Manifest, RunDirectory, State};
@@ -47,29 +47,25 @@ pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
     if interrupter.should_stop() {
         return Ok(interrupted());
     }
-    let experiment = match TuningTable::read(&experiment, &folder) {
-        None => experiment,
-        Some(table) if table.missing() > 0 => {
-            let missing = table.missing();
+    let tuned = TunedExperiment::read(experiment, &folder);
+    if let Some(table) = tuned.tuning() {
+        let missing = table.missing();
+        if missing > 0 {
             return Err(Failure::failed(format!(
                 "{missing} of the runs that choose learning rates failed; the same command tries them again"
             )));
         }
-        Some(table) => {
-            let chosen = table.chosen();
-            for (arm, lr) in &chosen {
-                tell(format!("{arm}: learning rate {lr}, by its validation results"));
-            }
-            experiment.tuned(&chosen)
+        for (arm, lr) in table.chosen() {
+            tell(format!("{arm}: learning rate {lr}, by its validation results"));
         }
-    };
-    let runs = experiment.runs(&arguments.out);
+    }
+    let runs = tuned.runs();
     refuse_other_programs(&runs, arguments)?;
     let outcomes = train_all(&runs, arguments, &interrupter)?;
     if interrupter.should_stop() && outcomes.contains(&Outcome::Interrupted) {
         return Ok(interrupted());
     }
-    super::report::show(&folder, arguments.mixed)?;
+    super::report::show(tuned, arguments.mixed)?;
     let failed = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Failed(_))).count();
     match failed {
         0 => Ok(Success::Done),

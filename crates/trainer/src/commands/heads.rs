@@ -3,10 +3,12 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use analysis::heads::{self, ExperimentHeads, HeadAnalysis, Steps};
+use analysis::Steps;
 use burn::tensor::Device;
 use indicatif::{ProgressBar, ProgressStyle};
+use report::{ExperimentRuns, terminal};
 use runs::Backend;
+use runs::heads::{ExperimentHeads, HeadAnalysis};
 
 use super::{Failure, Success, open_run, print};
 use crate::backend;
@@ -18,7 +20,7 @@ pub fn run(arguments: &HeadsArguments) -> Result<Success, Failure> {
         // Numbers, text and lists alone: nothing that JSON lacks.
         print(serde_json::to_string(&analysis).unwrap_or_default());
     } else {
-        print(heads::table(&analysis));
+        print(terminal::heads_table(&analysis));
     }
     Ok(Success::Done)
 }
@@ -26,13 +28,12 @@ pub fn run(arguments: &HeadsArguments) -> Result<Success, Failure> {
 /// The analysis of the run in `folder`, kept there as heads.json; `anew` makes it again.
 pub fn of_run(folder: &Path, anew: bool) -> Result<HeadAnalysis, Failure> {
     let run = open_run(folder)?;
-    let config = run.config();
-    let device = device(config.backend)?;
-    heads::analyse_or_read(config, run.directory(), Steps::All, &device, anew).map_err(Failure::failed)
+    let device = device(run.config().backend)?;
+    analysis::analyse_or_read(&run, Steps::All, &device, anew).map_err(Failure::failed)
 }
 
-/// Writes heads.json of the experiment in `folder` and of its runs, and returns the experiment's.
-pub fn of_experiment(folder: &Path) -> Result<ExperimentHeads, Failure> {
+/// Analyses the heads of every run of an experiment, each of which keeps its own heads.json, and returns the experiment's.
+pub fn of_experiment(runs: &ExperimentRuns) -> Result<ExperimentHeads, Failure> {
     let device = device(Backend::default())?;
     let line = if std::io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
     line.set_style(ProgressStyle::with_template("heads of run {pos} of {len}").unwrap_or(ProgressStyle::default_bar()));
@@ -40,9 +41,9 @@ pub fn of_experiment(folder: &Path) -> Result<ExperimentHeads, Failure> {
         line.set_length(all as u64);
         line.set_position((done + 1).min(all) as u64);
     };
-    let result = heads::of_experiment(folder, &device, false, progress);
+    let analysed = analysis::of_runs(&runs.records, &device, false, progress);
     line.finish_and_clear();
-    result.map_err(Failure::failed)
+    Ok(report::heads::of_experiment(runs, analysed))
 }
 
 /// Where heads are analysed: the same backend for every run, so that numbers compare, but for builds without it.

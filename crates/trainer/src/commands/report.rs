@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use analysis::page::RunReport;
-use analysis::results::Report;
+use report::page::{self, RunReport};
+use report::{ExperimentReport, TunedExperiment, terminal};
 use runs::{Experiment, RunDirectory, experiment};
 
 use super::{Failure, Success, heads, print, tell};
@@ -15,7 +15,10 @@ use crate::cli::ReportArguments;
 pub fn run(arguments: &ReportArguments) -> Result<Success, Failure> {
     let folder = &arguments.folder;
     let page = match Kind::of(folder)? {
-        Kind::Experiment => show(folder, arguments.mixed)?,
+        Kind::Experiment => {
+            let experiment = Experiment::of_folder(folder).map_err(Failure::failed)?;
+            show(TunedExperiment::read(experiment, folder), arguments.mixed)?
+        }
         Kind::Run => show_run(folder)?,
     };
     if arguments.open {
@@ -24,15 +27,15 @@ pub fn run(arguments: &ReportArguments) -> Result<Success, Failure> {
     Ok(Success::Done)
 }
 
-/// Writes the results of the experiment in `folder` beside its runs, with what its heads do, prints the summary, and
-/// returns the page's path.
-pub fn show(folder: &Path, mixed: bool) -> Result<PathBuf, Failure> {
-    let experiment = Experiment::of_folder(folder).map_err(Failure::failed)?;
-    let report = Report::read(&experiment, folder, mixed).map_err(Failure::failed)?;
-    let heads = unless_failed(heads::of_experiment(folder));
-    report.write(folder, heads.as_ref()).map_err(Failure::failed)?;
-    print(analysis::terminal::summary(&report.results, folder));
-    Ok(folder.join(analysis::page::FILE))
+/// Reads the runs of an experiment, writes its results beside them, with what its heads do, prints the summary, and returns the
+/// page's path.
+pub fn show(experiment: TunedExperiment, mixed: bool) -> Result<PathBuf, Failure> {
+    let runs = experiment.read_runs();
+    let report = ExperimentReport::new(&runs, mixed).map_err(Failure::failed)?;
+    let report = report.with_heads(unless_failed(heads::of_experiment(&runs)));
+    report.write(&runs.folder).map_err(Failure::failed)?;
+    print(terminal::summary(&report.results, &runs.folder));
+    Ok(runs.folder.join(page::FILE))
 }
 
 /// The page of a single run, and what its heads do. A run that is not done has no heads to show yet.
@@ -42,7 +45,7 @@ fn show_run(folder: &Path) -> Result<PathBuf, Failure> {
     let page = report.write(folder, analysis.clone()).map_err(Failure::failed)?;
     print(report.lead());
     if let Some(analysis) = analysis {
-        print(format!("\n{}\n", analysis::heads::table(&analysis)));
+        print(format!("\n{}\n", terminal::heads_table(&analysis)));
     }
     print(format!("  {}  all of this as a page, to open or to send", page.display()));
     Ok(page)

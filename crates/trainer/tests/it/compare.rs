@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use analysis::results::{Results, RunStatus};
+use report::results::{Results, RunStatus};
 use runs::{Experiment, RunDirectory};
 use statistics::{Undecided, Verdict};
 

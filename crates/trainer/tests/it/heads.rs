@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use analysis::heads::{ExperimentHeads, HeadAnalysis};
+use runs::heads::{ExperimentHeads, HeadAnalysis};
 
 use crate::support::*;
 
@@ -17,7 +17,7 @@ fn heads_of_a_trained_model_are_shown_and_none_is_flagged() {
     let run_path = run.path().display();
     let shown = place.run(&format!("heads {run_path}")).expect(0).stdout;
     for part in
-        ["small seed 0 on registers: 1 layer of 2 heads, after 400 steps", "entropy", "loss without", "register 1"]
+        ["small seed 0 on registers: 1 layer of 2 heads, after 400 steps", "entropy", "cost of removal", "register 1"]
     {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -27,7 +27,7 @@ fn heads_of_a_trained_model_are_shown_and_none_is_flagged() {
     let last = analysis.last().unwrap();
     assert!(last.accuracy > 0.9, "{}", last.accuracy);
     for head in &last.attentions[0].heads {
-        assert!(head.flags.is_empty() && head.removal.is_some_and(|removal| removal > 0.1), "{head:?}");
+        assert!(head.flags.is_empty() && head.number("removal").is_some_and(|removal| removal > 0.1), "{head:?}");
     }
 
     // The numbers are the validation set's, on whatever number of threads.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use analysis::figures;
+use report::figures;
 use serde::Serialize;
 
 use super::super::{Failure, Success, print, tell};

@@ -1,0 +1,68 @@
+//! The heads of the runs of an experiment.
+
+use std::collections::HashSet;
+
+use burn::tensor::Device;
+use runs::{
+    RunRecord,
+    heads::{HeadAnalysis, RunHeads},
+};
+
+use crate::run::{Steps, kept_or_made};
+
+/// Analyses every run of an experiment, in their order: the first finished run of each arm at every snapshot, the others
+/// untrained and at the end. What a run's own `heads.json` holds already is taken from there, unless `anew`. `progress` is told
+/// how many runs of how many are done.
+///
+/// A run that can't be analysed is no error: its [`RunHeads::problem`] says why.
+pub fn of_runs(
+    records: &[RunRecord],
+    device: &Device,
+    anew: bool,
+    mut progress: impl FnMut(usize, usize),
+) -> Vec<RunHeads> {
+    let mut has_timeline = HashSet::new();
+    let mut runs = vec![];
+    for (index, record) in records.iter().enumerate() {
+        progress(index, records.len());
+        let arm = record.plan.arm.as_str();
+        let run = of_run(record, !has_timeline.contains(arm), device, anew);
+        if run.analysis.is_some() {
+            has_timeline.insert(arm);
+        }
+        runs.push(run);
+    }
+    progress(records.len(), records.len());
+    runs
+}
+
+fn of_run(record: &RunRecord, with_timeline: bool, device: &Device, anew: bool) -> RunHeads {
+    let steps = if with_timeline { Steps::All } else { Steps::Ends };
+    let kept = record.heads().filter(|_| !anew);
+    let result = match (record.problem(), record.open()) {
+        (Some(problem), _) => Err(problem),
+        (None, Some(open)) => kept_or_made(open, kept, steps, device).map_err(|error| error.to_string()),
+        (None, None) => Err("not run".into()),
+    };
+    let (analysis, problem) = match result {
+        Ok(analysis) if with_timeline => (Some(analysis), None),
+        Ok(analysis) => (Some(ends(analysis)), None),
+        Err(problem) => (None, Some(problem)),
+    };
+    RunHeads { pair: record.plan.pair, directory: record.directory_name(), analysis, problem }
+}
+
+/// The untrained model and the end, without maps.
+fn ends(mut analysis: HeadAnalysis) -> HeadAnalysis {
+    let last = analysis.steps.len().saturating_sub(1);
+    let mut index = 0;
+    analysis.steps.retain(|_| {
+        index += 1;
+        index == 1 || index == last + 1
+    });
+    analysis.shown.clear();
+    for step in &mut analysis.steps {
+        step.attentions.iter_mut().for_each(|attention| attention.maps = None);
+    }
+    analysis
+}

@@ -1,0 +1,26 @@
+//! When a head is remarkable. None of these words has a standard definition; these are ours.
+
+use runs::heads::{Flag, HeadMeasures};
+
+/// A dead head's removal raises the loss by less than this, in nats,
+pub const DEAD_REMOVAL: f64 = 0.01;
+/// and its share of the output is below this over H.
+pub const DEAD_SHARE: f64 = 0.1;
+/// Two heads of a layer are duplicates where the Jensen-Shannon divergence of their maps is below this, in nats: half of what
+/// untrained heads differ by, which read nearly everything alike (0.02 with PyTorch's initialisation). After training, two heads
+/// of `configs/h8.toml` that read the same register still differ by 0.18.
+pub const DUPLICATE_DIVERGENCE: f64 = 0.01;
+/// A sink puts more than this on position 0 (Gu 2024, arXiv 2410.10781, section 3).
+pub const SINK_WEIGHT: f64 = 0.3;
+
+/// The flags of a head of a layer of `heads`.
+pub fn flags(head: &HeadMeasures, heads: usize) -> Vec<Flag> {
+    let is_dead = matches!((head.number("removal"), head.number("output_share")), (Some(removal), Some(share))
+        if removal < DEAD_REMOVAL && share < DEAD_SHARE / heads as f64);
+    let is_duplicate = head.nearest.is_some_and(|nearest| nearest.divergence < DUPLICATE_DIVERGENCE);
+    let is_sink = head.number("first_position").is_some_and(|weight| weight > SINK_WEIGHT);
+    [(is_dead, Flag::Dead), (is_duplicate, Flag::Duplicate), (is_sink, Flag::Sink)]
+        .into_iter()
+        .filter_map(|(is_so, flag)| is_so.then_some(flag))
+        .collect()
+}

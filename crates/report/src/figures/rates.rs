@@ -1,0 +1,57 @@
+//! What the tuning runs showed: the final validation metric over learning rates.
+
+use super::{
+    axes::{LABEL, Panel, Scale, TITLE, extent},
+    canvas::{Canvas, INK, Style, text_width},
+    colours,
+};
+use crate::results::Results;
+
+const WIDTH: f64 = 1000.0;
+const TOP: f64 = 118.0;
+const BOTTOM: f64 = TOP + 410.0;
+
+/// `None` without tuning runs.
+pub(super) fn draw(results: &Results) -> Option<String> {
+    let tuning = results.tuning.as_ref()?;
+    let rates = || tuning.arms.iter().flat_map(|arm| &arm.rates);
+    let values = rates().flat_map(|rate| rate.values.iter().flatten().copied().chain(rate.mean));
+    let (low, high) = extent(values, false)?;
+    let (low, high) = if tuning.metric.is_accuracy() { (low.max(0.0), high.min(1.02)) } else { (low.max(0.0), high) };
+    let (from, to) = extent(rates().map(|rate| rate.lr), true)?;
+
+    let title = format!("Learning rates tried for each arm: {}", results.name);
+    let mut canvas = Canvas::new(WIDTH, BOTTOM + 112.0, &title);
+    canvas.text((40.0, 46.0), &title, Style::new(TITLE, INK).bold());
+    let (left, right) = (132.0, WIDTH - 44.0);
+    let x = Scale::new(from, to, true, left, right);
+    let panel = Panel { left, top: TOP, right, bottom: BOTTOM, x, y: Scale::new(low, high, false, BOTTOM, TOP) };
+    let unit = if tuning.metric.is_accuracy() { "share" } else { "nats" };
+    panel.y_axis(&mut canvas, Some(&format!("final {} ({unit})", tuning.metric.words())), true);
+
+    let mut legend = 40.0;
+    for (arm, (colour, dash)) in tuning.arms.iter().zip(colours::of_arms(results)) {
+        canvas.line((legend, 78.0), (legend + 34.0, 78.0), colour, 4.0, dash);
+        canvas.text((legend + 44.0, 84.0), &arm.label, Style::new(LABEL, INK));
+        legend += 84.0 + text_width(&arm.label, LABEL);
+        let means: Vec<(f64, f64)> = arm.rates.iter().filter_map(|rate| Some(panel.at(rate.lr, rate.mean?))).collect();
+        canvas.polyline(&means, colour, 3.0, dash);
+        for rate in &arm.rates {
+            for value in rate.values.iter().flatten() {
+                let words = format!("{}, {}: {value:.4}", arm.label, rate.lr);
+                canvas.told_circle(panel.at(rate.lr, *value), 5.0, colour, 0.55, &words);
+            }
+            if let Some(mean) = rate.mean.filter(|_| arm.chosen == Some(rate.lr)) {
+                let words = format!("{} chose {}: {mean:.4}", arm.label, rate.lr);
+                canvas.told_ring(panel.at(rate.lr, mean), 13.0, colour, &words);
+            }
+        }
+    }
+    let mut ticks: Vec<f64> = rates().map(|rate| rate.lr).collect();
+    ticks.sort_by(f64::total_cmp);
+    ticks.dedup();
+    panel.x_axis(&mut canvas, "peak learning rate (log scale)", Some(&ticks));
+    let note = "Line: mean over the tuning seeds, a diverged run counting as worst. Dots: one run each. Ring: chosen.";
+    canvas.note(BOTTOM + 94.0, note);
+    Some(canvas.finish())
+}

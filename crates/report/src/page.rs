@@ -1,0 +1,217 @@
+//! `report.html`: a result as one file that people forward to each other. It works from disk, without a network.
+//!
+//! The page is a skeleton (`page/page.html`), style sheets and plain scripts, joined at compile time, and the result
+//! itself as JSON in a `<script type="application/json">`. Everything that comes from users reaches the page as text:
+//! here through `escaped` and `for_script`, in the scripts through `textContent`. Its content security policy allows
+//! no request to anywhere, and no script but these, by their hashes.
+
+mod context;
+mod run;
+
+use std::{collections::HashSet, sync::LazyLock};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use runs::heads::{ExperimentHeads, MeasureInfo};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    figures::{Figure, Section, colours},
+    results::{Results, Timings},
+    text::{capital, escaped},
+};
+
+pub use context::{Machine, PageContext, RunCurve, RunCurves, SourceFile, TaskFacts};
+pub use run::{RunReport, RunReportError, RunScore};
+
+/// The page's name in its folder.
+pub const FILE: &str = "report.html";
+
+const SKELETON: &str = include_str!("page/page.html");
+const GLOSSARY: &str = include_str!("page/glossary.html");
+
+const STYLES: [&str; 3] =
+    [include_str!("page/vendor/uPlot.min.css"), include_str!("page/style.css"), include_str!("page/parts.css")];
+
+/// Runs before anything is painted.
+const THEME: &str = include_str!("page/theme.js");
+
+/// In the order in which they need each other; `main.js` starts them.
+const SCRIPTS: [&str; 16] = [
+    include_str!("page/vendor/uPlot.iife.min.js"),
+    include_str!("page/dom.js"),
+    include_str!("page/save.js"),
+    include_str!("page/model.js"),
+    include_str!("page/chart.js"),
+    include_str!("page/verdict.js"),
+    include_str!("page/plots.js"),
+    include_str!("page/curves.js"),
+    include_str!("page/figures.js"),
+    include_str!("page/ledger.js"),
+    include_str!("page/maps.js"),
+    include_str!("page/explorer.js"),
+    include_str!("page/cards.js"),
+    include_str!("page/tables.js"),
+    include_str!("page/repeat.js"),
+    include_str!("page/main.js"),
+];
+
+/// All scripts as one, in strict mode and with nothing global. They begin after the first paint: title and verdict are there
+/// without them, and a large result takes a moment to read.
+static SCRIPT: LazyLock<String> = LazyLock::new(|| {
+    format!("\"use strict\";\nrequestAnimationFrame(() => setTimeout(() => {{\n{}\n}}));", SCRIPTS.join("\n"))
+});
+
+/// The data of a page; see `page/model.js` for how it is read.
+#[derive(Serialize)]
+struct Data<'a> {
+    title: &'a str,
+    /// Of an experiment.
+    results: Option<&'a Results>,
+    timings: Option<&'a Timings>,
+    /// Of a single run.
+    run: Option<&'a RunReport>,
+    context: &'a PageContext,
+    arms: Vec<ArmStyle<'a>>,
+    /// What the heads do, where that was analysed; a single run stands in it as an experiment of one arm.
+    heads: Option<&'a ExperimentHeads>,
+}
+
+/// How an arm is drawn.
+#[derive(Serialize)]
+struct ArmStyle<'a> {
+    name: &'a str,
+    label: &'a str,
+    colour: &'a str,
+    /// As SVG's `stroke-dasharray`.
+    dash: &'a str,
+}
+
+/// The page of an experiment, which shows the figures that belong there as they are.
+pub fn of_experiment(
+    results: &Results,
+    timings: &Timings,
+    context: &PageContext,
+    heads: Option<&ExperimentHeads>,
+    figures: &[Figure],
+) -> String {
+    let styles = results.arms.iter().zip(colours::of_arms(results));
+    let data = Data {
+        title: &results.name,
+        results: Some(results),
+        timings: Some(timings),
+        run: None,
+        context,
+        arms: styles
+            .map(|(arm, (colour, dash))| ArmStyle { name: &arm.name, label: &arm.label, colour, dash })
+            .collect(),
+        heads,
+    };
+    let lead = results.about.question.clone().unwrap_or_default();
+    // Where the sentences are one of each repetition, the page counts them.
+    let sentences = if results.repetitions.is_some() { &[][..] } else { &results.sentences };
+    html(&data, &lead, sentences, figures)
+}
+
+/// The page of a single run.
+pub fn of_run(report: &RunReport, heads: Option<&ExperimentHeads>) -> String {
+    let (colour, dash) = colours::FIRST;
+    let arms = vec![ArmStyle { name: &report.arm, label: &report.label, colour, dash }];
+    let context = &report.context;
+    let data = Data { title: &report.name, results: None, timings: None, run: Some(report), context, arms, heads };
+    html(&data, &report.lead(), &[], &[])
+}
+
+fn html(data: &Data, lead: &str, sentences: &[String], figures: &[Figure]) -> String {
+    // Only maps with keys that aren't text could fail, and there are none.
+    let json = for_script(&serde_json::to_string(data).unwrap_or_default());
+    let sentences: String = sentences.iter().map(|sentence| format!("<p>{}</p>", escaped(sentence))).collect();
+    let hashes =
+        [THEME, SCRIPT.as_str()].map(|script| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(script))));
+    let parts = [
+        ("TITLE", escaped(data.title)),
+        ("HASHES", hashes.join(" ")),
+        ("STYLE", STYLES.join("\n")),
+        ("THEME", THEME.to_string()),
+        ("LEAD", escaped(lead)),
+        ("SENTENCES", sentences),
+        ("DIFFERENCES", shown(figures, Section::Differences)),
+        ("SETTINGS", shown(figures, Section::Settings)),
+        ("GLOSSARY", GLOSSARY.to_string()),
+        ("MEASURES", data.heads.map_or(String::new(), glossary)),
+        ("DATA", json),
+        ("SCRIPT", SCRIPT.clone()),
+    ];
+    fill(SKELETON, &parts)
+}
+
+/// The figures of a section, each in a frame that scrolls by itself where the page is narrow.
+fn shown(figures: &[Figure], section: Section) -> String {
+    let figures = figures.iter().filter(|figure| figure.section == Some(section));
+    let frame = |Figure { name, svg, .. }: &Figure| {
+        format!(
+            "<figure class=\"drawn\" data-name=\"{name}\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+             aria-label=\"{name} (figure)\">{svg}</div></figure>\n"
+        )
+    };
+    figures.map(frame).collect()
+}
+
+/// What the measures of heads say, each once.
+fn glossary(heads: &ExperimentHeads) -> String {
+    let mut measures: Vec<&MeasureInfo> = heads.arms.iter().flat_map(|arm| &arm.measures).collect();
+    let mut seen = HashSet::new();
+    measures.retain(|measure| seen.insert(&measure.key));
+    let entry = |MeasureInfo { key, title, glossary, .. }: &MeasureInfo| {
+        let (key, title, glossary) = (escaped(key), escaped(&capital(title)), escaped(glossary));
+        format!("<div id=\"measure-{key}\"><dt>{title}</dt><dd>{glossary}</dd></div>\n")
+    };
+    measures.into_iter().map(entry).collect()
+}
+
+/// Puts each part where the skeleton has `{{NAME}}`, in one pass: a part that holds such a text itself stays as it is.
+fn fill(skeleton: &str, parts: &[(&str, String)]) -> String {
+    let mut page = String::with_capacity(skeleton.len() + parts.iter().map(|(_, part)| part.len()).sum::<usize>());
+    let mut rest = skeleton;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
+        page += before;
+        page += parts.iter().find(|(part, _)| *part == name).map_or("", |(_, text)| text.as_str());
+        rest = after;
+    }
+    page + rest
+}
+
+/// JSON that can stand in a `<script>`: no text in it can end the element or begin a comment.
+fn for_script(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_in_a_script_holds_no_markup_and_reads_back() {
+        let hostile = "</script><!-- \u{2028} <img onerror>";
+        let safe = for_script(&serde_json::to_string(hostile).unwrap());
+        assert!(!safe.contains('<') && !safe.contains('\u{2028}'));
+        assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), hostile);
+    }
+
+    #[test]
+    fn a_part_that_looks_like_a_place_stays_text() {
+        let parts = [("A", "{{B}}".to_string()), ("B", "b".to_string())];
+        assert_eq!(fill("<{{A}}|{{B}}|{{C}}>", &parts), "<{{B}}|b|>");
+    }
+
+    #[test]
+    fn the_scripts_never_make_markup_of_data_and_cannot_end_their_element() {
+        for script in SCRIPTS.iter().skip(1).chain([&THEME]) {
+            for forbidden in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "</script"] {
+                assert!(!script.contains(forbidden), "{forbidden}");
+            }
+        }
+        assert!(!SCRIPT.contains("</script") && !SCRIPT.contains("<!--"));
+    }
+}

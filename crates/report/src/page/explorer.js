@@ -1,0 +1,263 @@
+// The attention explorer: a grid of maps for one or two arms, at one step of the training, and one map large.
+
+function explorerSection(section) {
+  const mapped = headRuns.filter(({ analysis }) => analysis.steps.some((step) => step.attentions.some(({ maps }) => maps)));
+  if (!mapped.length) return false;
+  const steps = [...new Set(mapped.flatMap(({ analysis }) => analysis.steps.filter(hasMaps).map(({ step }) => step)))].sort((a, b) => a - b);
+  const sites = [...new Set(mapped.flatMap(({ analysis }) => analysis.steps[0].attentions.map(({ site }) => site)))];
+  const shown = Math.min(...mapped.flatMap(({ analysis }) => analysis.steps.flatMap((step) => step.attentions.flatMap(({ maps }) => maps?.samples ?? []))));
+  const samples = mapped[0].analysis.shown.slice(0, shown);
+  const state = { step: steps.length - 1, sample: 0, site: sites[0], scaling: "root" };
+  const sides = [mapped[0], ...(mapped.length > 1 ? [mapped.at(-1)] : [])].map((run, index) => side(run, index, mapped, state, () => draw()));
+
+  const told = el("output", { for: "map-step" });
+  const slider = el("input", { type: "range", id: "map-step", min: 0, max: steps.length - 1, value: state.step, oninput: () => { state.step = Number(slider.value); draw(); } });
+  const play = el("button", { type: "button", onclick: () => playing.toggle() }, "Play");
+  const playing = player(play, () => { state.step = (state.step + 1) % steps.length; draw(); return state.step < steps.length - 1; });
+  const legend = el("div");
+
+  function draw() {
+    const step = steps[state.step];
+    const words = step === 0 ? "untrained" : `step ${whole(step)}`;
+    slider.value = state.step;
+    slider.setAttribute("aria-valuetext", words);
+    told.textContent = words;
+    legend.replaceChildren(rampLegend(state.scaling));
+    for (const each of sides) each.draw(step);
+  }
+
+  section.append(
+    el("div", { class: "controls" },
+      el("label", { class: "slide" }, "Training", slider, told), play),
+    el("div", { class: "controls" },
+      picker("Sample", samples.map((sample, index) => [String(index), `${index + 1}: validation sample ${sample.index}`]), "0", (value) => { state.sample = Number(value); draw(); }),
+      sites.length > 1 ? radios("site", "Attention", sites.map((site) => [site, SITES[site]]), state.site, (site) => { state.site = site; draw(); }) : null,
+      radios("scaling", "Colour", [["root", "square root"], ["linear", "linear"]], state.scaling, (scaling) => { state.scaling = scaling; draw(); }),
+      legend),
+    el("div", { class: "sides" }, sides.map(({ node }) => node)));
+  section.hidden = false;
+  draw();
+  document.addEventListener("themechange", draw);
+  return true;
+}
+
+const hasMaps = (step) => step.attentions.some(({ maps }) => maps);
+
+/** A button that advances until `advance` says that it was the end. */
+function player(button, advance) {
+  let timer = null;
+  const stop = () => { clearInterval(timer); timer = null; button.textContent = "Play"; };
+  return { toggle: () => {
+    if (timer) return stop();
+    button.textContent = "Pause";
+    timer = setInterval(() => { if (!advance()) stop(); }, 700);
+  } };
+}
+
+/** One arm: its grid and its large map. */
+function side(first, index, mapped, state, redraw) {
+  let run = first, [layer, head] = costliest(run);
+  const title = el("h3", { "aria-live": "off" });
+  const grid = el("div");
+  const large = largeMap(index);
+  const choose = mapped.length > 2 ? picker(index === 0 ? "Left" : "Right", mapped.map((each, at) => [String(at), runWords(each)]), String(mapped.indexOf(first)), (value) => {
+    run = mapped[Number(value)];
+    [layer, head] = costliest(run);
+    redraw();
+  }) : null;
+  const node = el("div", { class: "side" }, choose ? el("div", { class: "controls" }, choose) : el("div"), title, grid, large.node);
+
+  function draw(step) {
+    const at = run.analysis.steps.filter((each) => hasMaps(each) && each.step <= step).at(-1) ?? run.analysis.steps.find(hasMaps);
+    const attentions = at.attentions.filter(({ site, maps }) => site === state.site && maps);
+    title.textContent = `${runWords(run)}, ${at.step === 0 ? "untrained" : `after step ${whole(at.step)}`}: accuracy ${fixed(at.accuracy, 3)} on ${plural(run.analysis.samples, "sample")}`;
+    layer = Math.min(layer, attentions.length - 1);
+    if (!attentions.length) return grid.replaceChildren(el("p", { class: "note" }, "This model has no such attention."));
+    head = Math.min(head, attentions[layer].maps.heads.length - 1);
+    const focused = grid.contains(document.activeElement);
+    grid.replaceChildren(...attentions.map((attention, row) => [
+      el("p", { class: "layer" }, `Layer ${attention.layer}`),
+      el("div", { class: attention.maps.heads.length > 8 ? "heads many" : "heads", role: "group", "aria-label": `Heads of layer ${attention.layer}, ${runWords(run)}` },
+        attention.maps.heads.map((_, column) => headButton(attention, row, column, step))),
+    ]).flat());
+    if (focused) grid.querySelector("[aria-pressed=true]").focus({ preventScroll: true });
+    large.draw(run, at, attentions[layer], head, state);
+  }
+
+  function headButton(attention, row, column, step) {
+    const canvas = el("canvas", { class: "map", "aria-hidden": "true" });
+    paintMap(canvas, mapOf(attention.maps, column, state.sample), state.scaling);
+    const flags = attention.heads[column].flags;
+    const label = `Head ${column} of layer ${attention.layer}${flags.length ? `, ${flags.join(", ")}` : ""}`;
+    const pressed = row === layer && column === head;
+    return el("button", {
+      type: "button", "aria-pressed": String(pressed), "aria-label": label, title: label,
+      onclick: () => { [layer, head] = [row, column]; draw(step); },
+    }, canvas, el("span", {}, `${column}${flags.length ? " ⚑" : ""}`));
+  }
+  return { node, draw };
+}
+
+/** Layer and number of the head whose removal costs most, to begin with. */
+function costliest({ analysis }) {
+  const all = analysis.steps.at(-1).attentions.filter(({ site }) => site === "decoder").flatMap(({ layer, heads }) => heads.map(({ measures }, head) => [measures.removal ?? -Infinity, layer, head]));
+  const [, layer, head] = all.reduce((best, each) => (each[0] > best[0] ? each : best), [-Infinity, 0, 0]);
+  return [layer, head];
+}
+
+const runWords = ({ arm, pair }) => `${arm.label}, seed ${pair}`;
+
+/** The large map with tokens on both axes; the pointer or the arrow keys choose a cell, whose weight is told. */
+function largeMap(index) {
+  const canvas = el("canvas", { tabindex: 0, role: "img", "aria-describedby": `cell-${index}` });
+  const readout = el("div", { class: "readout", id: `cell-${index}`, "aria-live": "polite" });
+  let shown = null, cell = null;
+
+  function draw(run, at, attention, head, state) {
+    const sample = run.analysis.shown[state.sample];
+    const map = mapOf(attention.maps, head, state.sample);
+    const queries = attention.site === "encoder" ? sample.source : sample.tokens;
+    const keys = attention.site === "decoder" ? sample.tokens : sample.source;
+    const name = `${runWords(run)}, layer ${attention.layer}, head ${head}, ${at.step === 0 ? "untrained" : `step ${at.step}`}`;
+    shown = { map, queries, keys, scaling: state.scaling, name };
+    if (!cell || cell.query >= map.queries || cell.key >= map.keys) cell = { query: map.queries - 1, key: strongest(map, map.queries - 1) };
+    canvas.setAttribute("aria-label", `Attention map of ${name}. The arrow keys move over its cells.`);
+    paint();
+  }
+
+  function paint() {
+    if (!shown || !canvas.clientWidth) return;
+    const ratio = devicePixelRatio || 1;
+    const { map, queries, keys, scaling } = shown;
+    const layout = layoutOf(canvas.clientWidth, map);
+    const height = Math.ceil(layout.top + map.queries * layout.cell + 1);
+    canvas.style.height = `${height}px`;
+    canvas.width = canvas.clientWidth * ratio;
+    canvas.height = height * ratio;
+    const context = canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    const small = el("canvas", {});
+    paintMap(small, map, scaling);
+    context.imageSmoothingEnabled = false;
+    hatch(context, layout, map);
+    context.drawImage(small, layout.left, layout.top, map.keys * layout.cell, map.queries * layout.cell);
+    axisWords(context, layout, queries, keys, map);
+    for (const [width, stroke] of [[5, colour("ground")], [2, colour("bad")]]) {
+      context.lineWidth = width;
+      context.strokeStyle = stroke;
+      context.strokeRect(layout.left + cell.key * layout.cell, layout.top + cell.query * layout.cell, layout.cell, layout.cell);
+    }
+    tell();
+  }
+
+  function tell() {
+    const { map, queries, keys } = shown;
+    const { query, key } = cell;
+    const word = (tokens, position) => `${position} (${tokens[position]?.label ?? "?"})`;
+    const weight = map.weight(query, key);
+    const target = queries[query]?.target;
+    const best = Array.from({ length: map.keys }, (_, other) => [map.weight(query, other), other]).filter(([value]) => value).sort((a, b) => b[0] - a[0]).slice(0, 3);
+    readout.replaceChildren(
+      el("p", {}, `Position ${word(queries, query)}${target === null || target === undefined ? "" : `, scored, answer ${target},`} reads position ${word(keys, key)}: `,
+        el("strong", {}, weight === null ? "forbidden" : fixed(weight, 3))),
+      el("p", { class: "before" }, best.length ? `It reads most: ${best.map(([value, other]) => `${word(keys, other)} ${fixed(value, 2)}`).join(", ")}.` : "It reads nothing: padding."));
+  }
+
+  const move = (query, key) => {
+    cell = { query: Math.min(shown.map.queries - 1, Math.max(0, query)), key: Math.min(shown.map.keys - 1, Math.max(0, key)) };
+    paint();
+  };
+  const point = (event) => {
+    if (!shown) return;
+    const box = canvas.getBoundingClientRect();
+    const layout = layoutOf(canvas.clientWidth, shown.map);
+    const [key, query] = [Math.floor((event.clientX - box.left - layout.left) / layout.cell), Math.floor((event.clientY - box.top - layout.top) / layout.cell)];
+    if (key >= 0 && query >= 0 && (key !== cell.key || query !== cell.query)) move(query, key);
+  };
+  canvas.addEventListener("pointermove", point);
+  canvas.addEventListener("pointerdown", point);
+  canvas.addEventListener("keydown", (event) => {
+    const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (!by || !shown) return;
+    event.preventDefault();
+    move(cell.query + by[0], cell.key + by[1]);
+  });
+  let width = 0;
+  new ResizeObserver(() => { if (canvas.clientWidth !== width) { width = canvas.clientWidth; paint(); } }).observe(canvas);
+  return { node: el("figure", { class: "large" }, canvas, readout, saveButtons(`${data.title}-attention-${index + 1}`, () => largeSvg(shown))), draw };
+}
+
+/** The key that a query reads most. */
+function strongest(map, query) {
+  const weights = Array.from({ length: map.keys }, (_, key) => map.weight(query, key) ?? 0);
+  return weights.indexOf(Math.max(...weights));
+}
+
+/** Room for the words of both axes, and the size of a cell. */
+function layoutOf(width, map) {
+  const [left, top] = [58, 64];
+  return { left, top, cell: Math.min((width - left - 2) / map.keys, 34) };
+}
+
+/** The ground of cells that may not be read. */
+function hatch(context, { left, top, cell }, map) {
+  context.save();
+  context.beginPath();
+  context.rect(left, top, map.keys * cell, map.queries * cell);
+  context.clip();
+  context.fillStyle = colour("panel");
+  context.fillRect(left, top, map.keys * cell, map.queries * cell);
+  context.strokeStyle = colour("line");
+  context.lineWidth = 1;
+  context.beginPath();
+  const reach = map.queries * cell;
+  for (let x = left - reach; x < left + map.keys * cell; x += 8) {
+    context.moveTo(x, top + reach);
+    context.lineTo(x + reach, top);
+  }
+  context.stroke();
+  context.restore();
+}
+
+/** Tokens along both axes, as many as are legible; scored positions in ink, others in grey. */
+function axisWords(context, { left, top, cell }, queries, keys, map) {
+  const size = Math.max(8.5, Math.min(12, cell * 0.8));
+  const every = Math.max(1, Math.ceil((size + 1) / cell));
+  context.font = `${size}px ${colour("mono")}`;
+  context.textBaseline = "middle";
+  context.textAlign = "right";
+  for (let query = 0; query < map.queries; query += every) {
+    context.fillStyle = colour(queries[query]?.target === null || queries[query]?.target === undefined ? "muted" : "ink");
+    context.fillText(cut(queries[query]), left - 5, top + (query + 0.5) * cell);
+  }
+  context.fillStyle = colour("muted");
+  for (let key = 0; key < map.keys; key += every) {
+    context.save();
+    context.translate(left + (key + 0.5) * cell, top - 5);
+    context.rotate(-Math.PI / 2);
+    context.textAlign = "left";
+    context.fillText(cut(keys[key]), 0, 0);
+    context.restore();
+  }
+  context.font = `11px ${colour("sans")}`;
+  context.textAlign = "left";
+  context.fillText("reads →", 2, 8);
+  context.fillText("query ↓", 2, top - 8);
+}
+
+const cut = (token) => (!token ? "" : token.padding ? "·" : token.label.length > 7 ? `${token.label.slice(0, 6)}…` : token.label);
+
+/** The large map as SVG. */
+function largeSvg({ map, queries, keys, scaling, name }) {
+  const [cell, left, top] = [16, 70, 96];
+  const width = left + map.keys * cell + 16, height = top + map.queries * cell + 16;
+  const small = { "font-size": 11, "font-family": "'DejaVu Sans Mono', monospace", fill: "var(--muted)" };
+  const word = (token) => cut(token);
+  return svg("svg", { viewBox: `0 0 ${Math.max(width, 520)} ${height}` }, solid([
+    text(12, 24, name, { "font-size": 15, "font-weight": 600 }),
+    text(12, 42, scaling === "linear" ? "weight 0 (light) to 1, linear" : "weight 0 to 1, square root", { "font-size": 12, fill: "var(--muted)" }),
+    mapSvg(map, scaling, left, top, cell),
+    queries.slice(0, map.queries).map((token, query) => text(left - 6, top + (query + 0.75) * cell, word(token), { ...small, "text-anchor": "end" })),
+    keys.slice(0, map.keys).map((token, key) => text(0, 0, word(token), { ...small, transform: `translate(${left + (key + 0.75) * cell} ${top - 6}) rotate(-90)` })),
+  ]));
+}

@@ -1,0 +1,69 @@
+// The data of the page, and what all of its parts ask of it.
+//
+// An experiment has `results` and `timings`, a single run has `run`; both have `context` and `arms`, and `heads` where the
+// heads were analysed. See page.rs, results.rs and the heads.rs of headcount-runs for the fields.
+
+const data = JSON.parse(byId("data").textContent);
+const results = data.results;
+
+const arms = data.arms.map((arm, index) => ({ ...arm, index, result: results?.arms[index] ?? null }));
+const armNamed = (name) => arms.find((arm) => arm.name === name);
+
+/** Whether the primary metric is an accuracy. A single run has none, and shows accuracy first. */
+const metricName = results?.metric.name.replace("_", " ") ?? "accuracy";
+const metricIsAccuracy = metricName.includes("accuracy");
+
+/** The pairs, or the seed of a single run. */
+const pairs = results ? results.seeds : [data.run.seed];
+
+/** An arm's colour with enough contrast in the present theme. */
+function armColour(arm) {
+  let [red, green, blue] = [1, 3, 5].map((at) => parseInt(arm.colour.slice(at, at + 2), 16));
+  const ground = isDark() ? luminance(16, 21, 27) : 1;
+  const towards = isDark() ? 255 : 0;
+  const contrast = () => {
+    const own = luminance(red, green, blue);
+    return (Math.max(own, ground) + 0.05) / (Math.min(own, ground) + 0.05);
+  };
+  const enough = isDark() ? 4.5 : 2.2;
+  for (let tries = 0; tries < 20 && contrast() < enough; tries++) {
+    [red, green, blue] = [red, green, blue].map((value) => value + (towards - value) * 0.1);
+  }
+  return `rgb(${[red, green, blue].map(Math.round).join(", ")})`;
+}
+
+/** Relative luminance (WCAG 2). */
+function luminance(...channels) {
+  const [red, green, blue] = channels.map((value) => {
+    const share = value / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+const swatch = (arm) => el("span", { class: "swatch", style: { background: armColour(arm) }, "aria-hidden": "true" });
+
+/** The curves of the single runs of an arm: {pair, split, step, tokens, loss, accuracy}. */
+const seedCurves = arms.map((arm) => data.context.curves.filter((run) => run.arm === arm.name)
+  .flatMap((run) => run.curves.map((curve) => ({ pair: run.pair, ...curve }))));
+
+/** Tokens that an arm has read after `step`: between the points of its longest curve, on a straight line. */
+function tokensAt(arm, step) {
+  const longest = seedCurves[arm.index].reduce((best, curve) => (curve.step.length > (best?.step.length ?? 0) ? curve : best), null);
+  if (!longest) return step;
+  const { step: steps, tokens } = longest;
+  if (steps.length === 1) return steps[0] > 0 ? (tokens[0] / steps[0]) * step : 0;
+  const found = steps.findIndex((at) => at >= step);
+  const after = found < 0 ? steps.length - 1 : Math.max(1, found);
+  const share = (step - steps[after - 1]) / (steps[after] - steps[after - 1]);
+  return Math.round(tokens[after - 1] + share * (tokens[after] - tokens[after - 1]));
+}
+
+/** Analysed heads: {arm, pair, analysis, measures} for every run that has an analysis. */
+const headRuns = (data.heads?.arms ?? []).flatMap((each) => each.runs.filter((run) => run.analysis && armNamed(each.name))
+  .map((run) => ({ arm: armNamed(each.name), pair: run.pair, analysis: run.analysis, measures: each.measures })));
+
+/** What the models had to do, in words. */
+const taskWords = data.context.tasks.map(({ kind, about }) => `${kind}: ${about}`).join(" ");
+
+const SITES = { decoder: "self-attention", encoder: "encoder", cross: "cross-attention" };

@@ -1,0 +1,74 @@
+//! An experiment's folder, read once.
+//!
+//! Each step consumes the one before it, so that nothing is read twice: the tuning runs tell the learning rates, and only then
+//! is known which runs are the reported ones.
+
+use std::path::{Path, PathBuf};
+
+use runs::{Experiment, PlannedRun, RunRecord};
+
+use crate::tuning::TuningTable;
+
+/// An experiment whose learning rates are chosen: all that its reported runs follow from.
+#[derive(Clone, Debug)]
+pub struct TunedExperiment {
+    /// Where its runs are.
+    folder: PathBuf,
+    /// As its file has it.
+    declared: Experiment,
+    /// With the learning rates that were chosen.
+    experiment: Experiment,
+    tuning: Option<TuningTable>,
+}
+
+impl TunedExperiment {
+    /// Reads the tuning runs in the experiment's folder, if it has any, and chooses from them.
+    pub fn read(declared: Experiment, folder: &Path) -> Self {
+        let records: Vec<RunRecord> = declared.tuning_runs_in(folder).into_iter().map(RunRecord::read).collect();
+        let tuning = TuningTable::of(&declared, &records);
+        let experiment = match &tuning {
+            Some(table) => declared.tuned(&table.chosen()),
+            None => declared.clone(),
+        };
+        Self { folder: folder.into(), declared, experiment, tuning }
+    }
+
+    /// What the tuning runs showed; `None` without tuning.
+    pub fn tuning(&self) -> Option<&TuningTable> {
+        self.tuning.as_ref()
+    }
+
+    /// The reported runs.
+    pub fn runs(&self) -> Vec<PlannedRun> {
+        self.experiment.runs_in(&self.folder)
+    }
+
+    /// Reads every file of the reported runs but their weights.
+    pub fn read_runs(self) -> ExperimentRuns {
+        let records = self.runs().into_iter().map(RunRecord::read).collect();
+        let Self { folder, declared, experiment, tuning } = self;
+        ExperimentRuns { folder, declared, experiment, tuning, records }
+    }
+}
+
+/// An experiment and what its runs left: all that results, figures, pages and the analysis of heads are made from.
+#[derive(Clone, Debug)]
+pub struct ExperimentRuns {
+    /// Where its runs are, and where results go.
+    pub folder: PathBuf,
+    /// As its file has it.
+    pub declared: Experiment,
+    /// With the learning rates that were chosen.
+    pub experiment: Experiment,
+    /// What the tuning runs showed; `None` without tuning.
+    pub tuning: Option<TuningTable>,
+    /// The reported runs, all arms of one pair together.
+    pub records: Vec<RunRecord>,
+}
+
+impl ExperimentRuns {
+    /// The runs of an arm, in the order of the pairs.
+    pub fn of_arm<'a>(&'a self, arm: &'a str) -> impl Iterator<Item = &'a RunRecord> {
+        self.records.iter().filter(move |record| record.plan.arm == arm)
+    }
+}

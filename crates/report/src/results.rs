@@ -1,0 +1,241 @@
+//! The result of an experiment, from its file and its run directories alone, in numbers.
+//!
+//! `results.json` holds [`Results`] and is the same, byte for byte, for the same runs, however many of them ran at once;
+//! wall-clock figures are in `timings.json` ([`Timings`]). The same numbers are in `runs.csv` (one line a run) and
+//! `curves.csv` (one line an arm, split and step; [`crate::tables`]), drawn in `figures/` as SVG ([`crate::figures`]), and told
+//! in `report.html` ([`crate::page`]).
+//!
+//! No number in these files is NaN or infinite. Accuracies are shares (0 to 1) of scored positions, losses are mean
+//! cross-entropies in nats, steps are optimiser steps.
+
+mod arms;
+mod curves;
+mod timings;
+mod verdicts;
+
+use std::{io, path::PathBuf};
+
+use runs::{
+    Ledger, LedgerRun, Mismatch, PlannedRun, Regime, RunError, RunRecord,
+    experiment::{About, MetricChoice},
+};
+use serde::{Deserialize, Serialize};
+use statistics::{
+    StatisticsError,
+    comparison::Comparison,
+    describe::Description,
+    interval::{PairedInterval, WilsonInterval},
+    outcome::StepsToThreshold,
+};
+use thiserror::Error;
+
+use crate::{reading::ExperimentRuns, tuning::TuningTable};
+
+pub use arms::Stability;
+pub use curves::{Band, Curve, CurvePoint};
+pub use timings::{ArmTiming, RunTiming, Timings};
+pub use verdicts::{Repetition, Repetitions};
+
+/// Version of the layout of `results.json`; raised whenever a reader would have to change.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The content of `results.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Name of the experiment.
+    pub name: String,
+    /// Question, prediction and so on, as its author wrote them.
+    pub about: About,
+    /// In which sense the arms match.
+    pub regime: Regime,
+    /// Name of the arm that the others are compared with.
+    pub baseline: String,
+    /// The primary metric, its margin and the threshold at which a run solved the task.
+    pub metric: MetricChoice,
+    /// The pairs.
+    pub seeds: Vec<u64>,
+    /// Why there are fewer than ten.
+    pub why_seeds: Option<String>,
+    /// The verdicts in words: one for each arm but the baseline.
+    pub sentences: Vec<String>,
+    /// The verdicts in numbers, in the same order. With repetitions, these are over all pairs together.
+    pub comparisons: Vec<Comparison>,
+    /// Each part of the seeds on its own, where the experiment has repetitions.
+    pub repetitions: Option<Repetitions>,
+    /// Every arm, in the order of the experiment.
+    pub arms: Vec<ArmResult>,
+    /// The config key along which arms are ordered, where there is one; each arm's number is its `sweep_value`.
+    pub sweep: Option<String>,
+    /// How learning rates were chosen, where they were.
+    pub tuning: Option<TuningTable>,
+    /// What the arms share.
+    pub ledger: Ledger,
+    /// Runs that are missing or diverged, and why.
+    pub problems: Vec<RunProblem>,
+}
+
+/// One arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArmResult {
+    /// Such as `h8`.
+    pub name: String,
+    /// Such as "8 heads".
+    pub label: String,
+    /// Its number at the sweep's key.
+    pub sweep_value: Option<f64>,
+    /// Optimiser steps of a run.
+    pub steps: u64,
+    /// Peak learning rate.
+    pub lr: f64,
+    /// Its runs, in the order of the pairs.
+    pub runs: Vec<RunResult>,
+    /// How many of them finished.
+    pub finished: usize,
+    /// How many diverged: failures of the arm.
+    pub diverged: usize,
+    /// How many say nothing, because they have not run to the end.
+    pub missing: usize,
+    /// The primary metric over all runs that aren't missing, a diverged one entering with the worst value.
+    pub description: Option<Description>,
+    /// 95 % Student t interval of the arm's own mean, unpaired; for the sweep curve, not for a verdict.
+    pub interval_of_mean: Option<PairedInterval>,
+    /// Share of runs that ended at the threshold or better.
+    pub solve_rate: Option<WilsonInterval>,
+    /// First validated step at the threshold or better, of every run that isn't missing.
+    pub steps_to_threshold: Option<StepsToThreshold>,
+    /// How steadily it trained.
+    pub stability: Stability,
+    /// Curves over training: validation at every validated step, training thinned.
+    pub curves: Vec<Curve>,
+}
+
+/// How one run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// All steps were done.
+    Finished,
+    /// The loss or the gradient left the finite numbers.
+    Diverged,
+    /// It has not run to the end.
+    Missing,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// The pair it belongs to.
+    pub pair: u64,
+    /// Its own seed.
+    pub seed: u64,
+    pub status: RunStatus,
+    /// Its directory within the experiment's.
+    pub directory: String,
+    /// The primary metric; `None` unless it finished.
+    pub value: Option<f64>,
+    /// Optimiser steps done.
+    pub steps: Option<u64>,
+    /// At the final step; `None` unless it finished, here and below.
+    pub test_accuracy: Option<f64>,
+    pub test_loss: Option<f64>,
+    pub validation_accuracy: Option<f64>,
+    pub validation_loss: Option<f64>,
+    /// The step with the smallest validation loss, and that loss.
+    pub best_step: Option<u64>,
+    pub best_validation_loss: Option<f64>,
+    /// First validated step at the threshold or better.
+    pub first_step_at_threshold: Option<u64>,
+    /// Loss spikes; neighbouring ones are one episode.
+    pub spike_episodes: Option<usize>,
+    /// 99th percentile of the gradient norm over its median.
+    pub gradient_tail: Option<f64>,
+}
+
+/// A run that did not finish.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunProblem {
+    pub arm: String,
+    pub pair: u64,
+    /// Its directory within the experiment's.
+    pub directory: String,
+    /// Such as "diverged at step 12" or "stopped after step 300".
+    pub reason: String,
+}
+
+/// Why there are no results.
+#[derive(Debug, Error)]
+pub enum ResultsError {
+    /// The arms are not what the experiment says they are.
+    #[error("the arms don't match:\n{}", .0.iter().map(|mismatch| format!("  {mismatch}")).collect::<Vec<_>>().join("\n"))]
+    Mismatch(Vec<Mismatch>),
+    /// No run has left anything to read.
+    #[error("{}: no run of the experiment has finished yet", .folder.display())]
+    NoRuns { folder: PathBuf },
+    /// A file of a run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A statistic that can't be computed.
+    #[error(transparent)]
+    Statistics(#[from] StatisticsError),
+    /// The folder of the figures.
+    #[error("can't create {}: {source}", .path.display())]
+    Folder { path: PathBuf, source: io::Error },
+}
+
+impl Results {
+    /// What the runs of an experiment come to.
+    ///
+    /// # Errors
+    /// [`ResultsError::Mismatch`] where the runs aren't matched as their regime demands (program versions and backends
+    /// may be mixed with `mixed_ok`), and [`ResultsError::NoRuns`]. A run that is missing or damaged is no error: it is
+    /// named in [`Results::problems`].
+    pub fn of(runs: &ExperimentRuns, mixed_ok: bool) -> Result<Self, ResultsError> {
+        let ExperimentRuns { folder, experiment, tuning, records, .. } = runs;
+        if records.iter().all(|record| record.summary().is_none()) {
+            return Err(ResultsError::NoRuns { folder: folder.clone() });
+        }
+        let ledger = ledger(runs, mixed_ok);
+        ledger.check(experiment.regime).map_err(ResultsError::Mismatch)?;
+        let arms = arms::arms(runs)?;
+        let verdicts = verdicts::verdicts(experiment, &arms)?;
+        Ok(Self {
+            schema_version: SCHEMA_VERSION,
+            name: experiment.name.clone(),
+            about: experiment.about.clone(),
+            regime: experiment.regime,
+            baseline: experiment.baseline.clone(),
+            metric: experiment.metric,
+            seeds: experiment.seeds.clone(),
+            why_seeds: experiment.why_seeds.clone(),
+            sentences: verdicts.sentences,
+            comparisons: verdicts.comparisons,
+            repetitions: verdicts.repetitions,
+            arms,
+            sweep: experiment.sweep.clone(),
+            tuning: tuning.clone(),
+            ledger,
+            problems: problems(runs),
+        })
+    }
+}
+
+/// The ledger of all runs that ended.
+fn ledger(runs: &ExperimentRuns, mixed_ok: bool) -> Ledger {
+    let mut ended = vec![];
+    for record in &runs.records {
+        let PlannedRun { arm, pair, config, .. } = &record.plan;
+        ended.extend(record.manifest().map(|manifest| LedgerRun { arm, pair: *pair, config, manifest }));
+    }
+    Ledger::new(&runs.experiment, &ended, mixed_ok)
+}
+
+/// Every run that did not finish.
+fn problems(runs: &ExperimentRuns) -> Vec<RunProblem> {
+    let problem = |record: &RunRecord| {
+        let (arm, pair) = (record.plan.arm.clone(), record.plan.pair);
+        Some(RunProblem { arm, pair, directory: record.directory_name(), reason: record.problem()? })
+    };
+    runs.records.iter().filter_map(problem).collect()
+}

@@ -1,0 +1,242 @@
+//! A run's heads in a terminal.
+
+use runs::heads::{
+    AttentionAnalysis, AttentionSite, HeadAnalysis, HeadMeasures, MeasureInfo, Nearest, StepAnalysis, Tells,
+};
+
+use crate::text::{aligned, counted, short, wrapped};
+
+/// Characters of a line of the explanations.
+const LINE: usize = 120;
+
+/// The heads at the end of the run, the untrained ones in parentheses; no line end at the end.
+pub fn table(analysis: &HeadAnalysis) -> String {
+    let (Some(last), Some(untrained)) = (analysis.last(), analysis.untrained()) else { return String::new() };
+    let mut sections = vec![head(analysis, last, untrained)];
+    for (now, before) in last.attentions.iter().zip(&untrained.attentions) {
+        sections.push(layer(&analysis.measures, now, before));
+    }
+    sections.push(glossary(&analysis.measures));
+    sections.retain(|section| !section.is_empty());
+    sections.join("\n\n")
+}
+
+fn head(analysis: &HeadAnalysis, last: &StepAnalysis, untrained: &StepAnalysis) -> String {
+    let HeadAnalysis { name, seed, task, layers, heads, samples, scored, .. } = analysis;
+    format!(
+        "{name} seed {seed} on {task}: {} of {}, after {} steps (untrained in parentheses)\n\
+         {} of the validation set, {} scored: loss {:.4} ({:.4}) nats, accuracy {:.4} ({:.4})",
+        counted(*layers, "layer"),
+        counted(*heads, "head"),
+        last.step,
+        counted(*samples, "sample"),
+        counted(*scored, "position"),
+        last.loss,
+        untrained.loss,
+        last.accuracy,
+        untrained.accuracy,
+    )
+}
+
+fn layer(measures: &[MeasureInfo], now: &AttentionAnalysis, before: &AttentionAnalysis) -> String {
+    let what = match now.site {
+        AttentionSite::Decoder => "",
+        AttentionSite::Encoder => "encoder, ",
+        AttentionSite::Cross => "cross-attention, ",
+    };
+    let single = |tells| {
+        let measures = measures.iter().filter(move |measure| measure.tells == tells && measure.parts.is_empty());
+        measures.map(|measure| Column { title: &measure.title, key: &measure.key, part: 0 }).collect::<Vec<_>>()
+    };
+    let mut tables = vec![format!("{what}layer {}", now.layer), rows(now, before, &single(Tells::Reads), false)];
+    tables.push(rows(now, before, &single(Tells::Worth), true));
+    for measure in measures.iter().filter(|measure| !measure.parts.is_empty()) {
+        let parts = measure.parts.iter().enumerate();
+        let columns: Vec<Column> = parts.map(|(part, title)| Column { title, key: &measure.key, part }).collect();
+        let table = rows(now, before, &columns, false);
+        tables.extend((!table.is_empty()).then(|| format!("  {}:\n{table}", measure.title)));
+    }
+    tables.retain(|table| !table.is_empty());
+    tables.join("\n")
+}
+
+/// A number of each head.
+struct Column<'a> {
+    title: &'a str,
+    key: &'a str,
+    part: usize,
+}
+
+impl Column<'_> {
+    fn of(&self, head: &HeadMeasures) -> Option<f64> {
+        head.numbers(self.key).get(self.part).copied()
+    }
+}
+
+/// One line a head, one column a number that any head has; with what is remarkable at the end.
+fn rows(now: &AttentionAnalysis, before: &AttentionAnalysis, columns: &[Column], is_last: bool) -> String {
+    let columns: Vec<&Column> =
+        columns.iter().filter(|column| now.heads.iter().any(|head| column.of(head).is_some())).collect();
+    if columns.is_empty() && !is_last {
+        return String::new();
+    }
+    let more = if is_last { &["nearest", ""][..] } else { &[] };
+    let titles = columns.iter().map(|column| column.title).chain(more.iter().copied()).map(String::from);
+    let mut rows = vec![[String::from("  head")].into_iter().chain(titles).collect::<Vec<_>>()];
+    for (h, (now, before)) in now.heads.iter().zip(&before.heads).enumerate() {
+        let numbers = columns.iter().map(|column| both(column.of(now), column.of(before)));
+        let more = if is_last { remarkable(now) } else { vec![] };
+        rows.push([format!("  {h}")].into_iter().chain(numbers).chain(more).collect());
+    }
+    aligned(&rows)
+}
+
+fn remarkable(head: &HeadMeasures) -> Vec<String> {
+    let nearest = head.nearest.map_or("-".into(), |Nearest { head, divergence }| format!("{head}: {divergence:.3}"));
+    vec![nearest, head.flags.iter().map(|flag| flag.name()).collect::<Vec<_>>().join(" ")]
+}
+
+fn both(now: Option<f64>, before: Option<f64>) -> String {
+    let number = |number: Option<f64>| number.map_or("-".into(), short);
+    format!("{} ({})", number(now), number(before))
+}
+
+/// What each measure says.
+fn glossary(measures: &[MeasureInfo]) -> String {
+    let nearest = "nearest: The most similar head of the layer and the Jensen-Shannon divergence of its rows, in nats.";
+    let measures = measures.iter().map(|measure| format!("{}: {}", measure.title, measure.glossary));
+    let entries: Vec<String> =
+        measures.chain([nearest.to_string()]).map(|entry| wrapped(&entry, LINE).join("\n  ")).collect();
+    entries.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use runs::heads::{Flag, MeasureValue, OfRun, SCHEMA_VERSION, Unit};
+
+    use super::*;
+
+    fn measure(key: &str, title: &str, tells: Tells, parts: &[&str]) -> MeasureInfo {
+        MeasureInfo {
+            key: key.into(),
+            title: title.into(),
+            glossary: format!("What {title} says."),
+            reads: None,
+            range: None,
+            unit: Unit::Share,
+            tells,
+            across: OfRun::Mean,
+            parts: parts.iter().map(|part| part.to_string()).collect(),
+        }
+    }
+
+    fn analysis(measures: Vec<MeasureInfo>, layers: usize, steps: Vec<StepAnalysis>) -> HeadAnalysis {
+        HeadAnalysis {
+            schema_version: SCHEMA_VERSION,
+            computed_from: String::new(),
+            name: "h2".into(),
+            seed: 3,
+            task: "registers".into(),
+            layers,
+            heads: 2,
+            kv_heads: 2,
+            d_head: 8,
+            causal: true,
+            samples: 64,
+            scored: 1,
+            measures,
+            shown: vec![],
+            steps,
+        }
+    }
+
+    #[test]
+    fn tables_line_up_and_leave_out_what_nobody_has() {
+        let head = |scale: f64, flags: Vec<Flag>| HeadMeasures {
+            measures: [
+                ("entropy", 0.5 * scale),
+                ("distance", 12.345 * scale),
+                ("output_share", scale / 2.0),
+                ("removal", -0.0001 * scale),
+                ("importance", 123.4),
+            ]
+            .map(|(key, value)| (key.to_string(), MeasureValue::Number(value)))
+            .into_iter()
+            .chain([("needed".to_string(), MeasureValue::Parts(vec![0.25, scale]))])
+            .collect(),
+            nearest: Some(Nearest { head: 1, divergence: scale / 3.0 }),
+            flags,
+        };
+        let attention = |scale, flags: Vec<Flag>| AttentionAnalysis {
+            site: AttentionSite::Decoder,
+            layer: 0,
+            heads: vec![head(scale, flags), HeadMeasures { nearest: None, ..head(scale / 2.0, vec![]) }],
+            divergence: vec![],
+            maps: None,
+        };
+        let step = |step, scale, flags| StepAnalysis {
+            step,
+            loss: scale,
+            accuracy: 1.0 - scale / 2.0,
+            attentions: vec![attention(scale, flags)],
+        };
+        let measures = vec![
+            measure("entropy", "entropy", Tells::Reads, &[]),
+            measure("distance", "mean distance", Tells::Reads, &[]),
+            measure("induction", "induction", Tells::Reads, &[]),
+            measure("needed", "weight on what is needed", Tells::Reads, &["register 0", "register 1"]),
+            measure("output_share", "output share", Tells::Worth, &[]),
+            measure("removal", "cost of removal", Tells::Worth, &[]),
+            measure("importance", "importance", Tells::Worth, &[]),
+        ];
+        let steps = vec![step(0, 1.0, vec![]), step(800, 0.25, vec![Flag::Dead, Flag::Sink])];
+        let analysis = analysis(measures, 1, steps);
+        insta::assert_snapshot!(table(&analysis), @r"
+        h2 seed 3 on registers: 1 layer of 2 heads, after 800 steps (untrained in parentheses)
+        64 samples of the validation set, 1 position scored: loss 0.2500 (1.0000) nats, accuracy 0.8750 (0.5000)
+
+        layer 0
+          head        entropy  mean distance
+          0     0.125 (0.500)    3.09 (12.3)
+          1     0.062 (0.250)    1.54 (6.17)
+          head   output share  cost of removal  importance   nearest
+          0     0.125 (0.500)    0.000 (0.000)   123 (123)  1: 0.083  dead sink
+          1     0.062 (0.250)    0.000 (0.000)   123 (123)         -
+          weight on what is needed:
+          head     register 0     register 1
+          0     0.250 (0.250)   0.250 (1.00)
+          1     0.250 (0.250)  0.125 (0.500)
+
+        entropy: What entropy says.
+        mean distance: What mean distance says.
+        induction: What induction says.
+        weight on what is needed: What weight on what is needed says.
+        output share: What output share says.
+        cost of removal: What cost of removal says.
+        importance: What importance says.
+        nearest: The most similar head of the layer and the Jensen-Shannon divergence of its rows, in nats.
+        ");
+    }
+
+    #[test]
+    fn every_attention_of_a_model_is_named_if_it_has_any() {
+        let of = |sites: &[AttentionSite]| {
+            let heads = vec![HeadMeasures::default()];
+            let attention = |&site: &AttentionSite| AttentionAnalysis {
+                site,
+                layer: 0,
+                heads: heads.clone(),
+                divergence: vec![],
+                maps: None,
+            };
+            let attentions: Vec<AttentionAnalysis> = sites.iter().map(attention).collect();
+            let step = StepAnalysis { step: 0, loss: 1.0, accuracy: 0.0, attentions };
+            table(&analysis(vec![], usize::from(!sites.is_empty()), vec![step]))
+        };
+        let text = of(&[AttentionSite::Decoder, AttentionSite::Encoder, AttentionSite::Cross]);
+        for line in ["\n\nlayer 0\n", "\n\nencoder, layer 0\n", "\n\ncross-attention, layer 0\n"] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert!(of(&[]).starts_with("h2 seed 3 on registers: 0 layers of 2 heads"));
+    }
+}

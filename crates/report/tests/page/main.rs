@@ -1,0 +1,461 @@
+//! `report.html` as a reader meets it: in a browser, with mouse and keyboard, wide and narrow, light and dark.
+//!
+//! Needs Chromium; without one the tests say that they are skipped, unless HEADCOUNT_REQUIRE_BROWSER is set.
+
+mod browser;
+mod sample;
+#[path = "../synthetic/mod.rs"]
+mod synthetic;
+#[path = "../synthetic/tuning.rs"]
+mod tuning;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use browser::Browser;
+use headcount_report::{
+    ExperimentReport, Results, TunedExperiment,
+    page::{self, RunReport},
+};
+use runs::{RunDirectory, heads::HeadAnalysis};
+use serde_json::{Value, json};
+use synthetic::{Kind, Made, make};
+use tuning::make_tuning;
+
+const SPLIT: &str = "[arms.h1]\nmodel.heads = 1\n[arms.h8]\nmodel.heads = 8\n";
+const GRID: &str = "[grid]\n\"model.heads\" = [1, 2, 4, 8, 16]\n";
+
+/// A page on disk with what it was made from.
+struct Page {
+    made: Made,
+    results: Results,
+    path: PathBuf,
+}
+
+impl Page {
+    /// With heads: as many as an arm's name says, in `layers` layers.
+    fn new(made: Made, layers: usize) -> Self {
+        Self::with(made, layers, |arm| arm.trim_start_matches('h').parse().unwrap_or(2))
+    }
+
+    fn with(made: Made, layers: usize, heads: impl Fn(&str) -> usize) -> Self {
+        let report = report(&made);
+        let heads = (layers > 0).then(|| sample::heads(&report.results, layers, heads));
+        let report = report.with_heads(heads);
+        report.write(&made.folder).unwrap();
+        let path = made.folder.join(page::FILE);
+        Self { made, results: report.results, path }
+    }
+}
+
+fn report(made: &Made) -> ExperimentReport {
+    let runs = TunedExperiment::read(made.experiment.clone(), &made.folder).read_runs();
+    ExperimentReport::new(&runs, false).unwrap()
+}
+
+fn h1_vs_h8() -> Page {
+    Page::new(make("h1-vs-h8", "", SPLIT, |run| Kind::Learns { at: if run.arm == "h8" { 0.99 } else { 0.58 } }), 1)
+}
+
+/// Opens a page in a new browser, 1280 wide and light; `None` where there is no browser.
+fn open(path: &Path) -> Option<Browser> {
+    let mut browser = browser::start()?;
+    browser.looks(1280, false);
+    browser.open(path);
+    Some(browser)
+}
+
+/// Leaves a page in the folder that HEADCOUNT_PAGES names, to be looked at.
+fn keep(kind: &str, path: &Path) {
+    if let Some(folder) = std::env::var_os("HEADCOUNT_PAGES") {
+        fs::copy(path, Path::new(&folder).join(format!("{kind}.html"))).unwrap();
+    }
+}
+
+/// The cells of the body of every table in a section.
+fn tables(browser: &mut Browser, section: &str) -> Vec<Vec<Vec<String>>> {
+    let value = browser.value(&format!(
+        "[...document.querySelectorAll('#{section} table')].map((table) => [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent)))"
+    ));
+    serde_json::from_value(value).unwrap()
+}
+
+#[test]
+fn the_numbers_on_the_page_are_those_of_the_results() {
+    let page = h1_vs_h8();
+    let Some(mut browser) = open(&page.path) else { return };
+    let results = &page.results;
+    let embedded = browser.value("JSON.parse(document.getElementById('data').textContent).results");
+    assert_eq!(&serde_json::from_value::<Results>(embedded).unwrap(), results);
+
+    let sentence = browser.text("#verdict .verdict p");
+    assert_eq!(sentence.to_lowercase(), format!("{}.", results.sentences[0]).to_lowercase());
+    assert_eq!(browser.text("#verdict .badge"), "8 heads: better");
+
+    let number = |value: Option<f64>| value.map_or("–".to_string(), |value| format!("{value:.4}"));
+    let shown = tables(&mut browser, "tables");
+    for (row, arm) in shown[0].iter().zip(&results.arms) {
+        let told = arm.description.as_ref().unwrap();
+        let expected = [Some(told.mean), told.standard_deviation, Some(told.interquartile_mean), Some(told.median)];
+        assert_eq!(row[1..5], expected.map(number));
+    }
+    let runs: Vec<_> = results.arms.iter().flat_map(|arm| &arm.runs).collect();
+    assert_eq!(shown[1].len(), runs.len());
+    for (row, run) in shown[1].iter().zip(runs) {
+        assert_eq!(row[1..3], [run.seed.to_string(), "finished".into()]);
+        let expected = [run.test_accuracy, run.test_loss, run.validation_accuracy, run.validation_loss];
+        assert_eq!(row[3..7], expected.map(number));
+        assert_eq!(row[12], run.directory);
+    }
+
+    // The curves, at both ends.
+    for (key, at) in [("Home", 0), ("End", 16)] {
+        browser.press("#read-at", &[key]);
+        let shown = tables(&mut browser, "curves");
+        for (row, arm) in shown[0].iter().zip(&results.arms) {
+            let curve = arm.curves.iter().find(|curve| curve.split == data::Split::Validation).unwrap();
+            let band = curve.points[at].accuracy;
+            let expected = format!("{:.4} {:.4} to {:.4}", band.mean, band.lower_quartile, band.upper_quartile);
+            assert_eq!(row[1], expected);
+        }
+    }
+    let dots =
+        browser.value("[...document.querySelectorAll('#differences circle title')].map((title) => title.textContent)");
+    let pairs = &results.comparisons[0].pairs;
+    assert_eq!(dots, json!(pairs.iter().map(|p| format!("seed {}: +{:.4}", p.seed, p.difference)).collect::<Vec<_>>()));
+    let ledger = tables(&mut browser, "ledger");
+    assert_eq!(ledger[0][0], ["Parameters", "49,664", "49,664", "equal"]);
+    // The card of head 2 in the last arm, which reads register 2.
+    let card = browser.text("#cards .card:nth-child(3)");
+    assert!(card.contains("Reads register 2 most: 0.80") && card.contains("0.440.95"), "{card}");
+    browser.expect_quiet(&page.path);
+}
+
+#[test]
+fn every_control_works_by_mouse_and_by_keyboard() {
+    let page = h1_vs_h8();
+    let Some(mut browser) = open(&page.path) else { return };
+    let arms = "#curves .readout tbody tr";
+    let shown_arms = |browser: &mut Browser| browser.value(&format!("document.querySelectorAll('{arms}').length"));
+
+    // Curves: radio buttons, boxes, list and slider.
+    let accuracy = browser.text(arms);
+    browser.click("input[name=quantity][value=loss]");
+    let loss = browser.text(arms);
+    assert_ne!(loss, accuracy);
+    browser.press("input[name=quantity][value=loss]", &["ArrowLeft"]);
+    assert_eq!(browser.text(arms), accuracy);
+    browser.click("input[aria-label='1 head']");
+    assert_eq!(shown_arms(&mut browser), json!(1));
+    browser.press("input[aria-label='1 head']", &[" "]);
+    assert_eq!(shown_arms(&mut browser), json!(2));
+    browser.press("input[name=x][value=step]", &["ArrowRight"]);
+    assert!(browser.text("output[for=read-at]").contains("1.64M tokens"), "{}", browser.text("output[for=read-at]"));
+    browser.click("input[name=x][value=step]");
+    assert_eq!(browser.text("output[for=read-at]"), "step 800");
+    browser.press("#read-at", &["ArrowLeft", "ArrowLeft"]);
+    assert_eq!(browser.text("output[for=read-at]"), "step 700");
+    browser.hover("#curves .u-over", 0.5, 0.5);
+    browser.wait("/step (3[5-9]|4[0-4])\\d/.test(document.querySelector('output[for=read-at]').textContent)");
+    browser.press("#curves select", &["ArrowDown"]);
+    let band = page.results.arms[0].curves.iter().find(|curve| curve.split == data::Split::Validation).unwrap();
+    browser.press("#read-at", &["End"]);
+    let last = band.points.last().unwrap().accuracy;
+    let range = format!("{:.4} to {:.4}", last.minimum, last.maximum);
+    assert!(browser.text(arms).contains(&range), "{range}");
+    for words in ["log x", "log y", "single seeds"] {
+        let find = format!(
+            "[...document.querySelectorAll('#curves label')].find((label) => label.textContent === '{words}').querySelector('input')"
+        );
+        browser.value(&format!("{find}.id = 'box'"));
+        browser.press("#box", &[" "]);
+        browser.click("#box");
+        browser.press("#box", &[" "]);
+        assert_eq!(browser.value("document.querySelector('#box').checked"), json!(true));
+        browser.value("document.querySelector('#box').removeAttribute('id')");
+    }
+    browser.click("input[aria-label='seed 3']");
+
+    // Explorer: step, sample, head, cell.
+    let title = "#explorer .side:nth-child(2) h3";
+    assert!(browser.text(title).contains("after step 800: accuracy 0.925"), "{}", browser.text(title));
+    browser.press("#map-step", &["Home"]);
+    assert!(browser.text(title).contains("untrained: accuracy 0.125"), "{}", browser.text(title));
+    browser.press("#map-step", &["ArrowRight"]);
+    assert!(browser.text(title).contains("after step 100"), "{}", browser.text(title));
+    browser.press("#map-step", &["End"]);
+    let head = |n: usize| format!("#explorer .side:nth-child(2) .heads button:nth-child({n})");
+    let pressed = |browser: &mut Browser, n: usize| {
+        browser.value(&format!("document.querySelector('{}').getAttribute('aria-pressed')", head(n))) == json!("true")
+    };
+    browser.click(&head(4));
+    assert!(pressed(&mut browser, 4));
+    browser.press(&head(3), &["Enter"]);
+    assert!(pressed(&mut browser, 3) && !pressed(&mut browser, 4));
+    // Head 2 reads the latest write of register 2: for position 31 that is 27, with all of its weight.
+    browser.value("document.querySelectorAll('.large canvas')[1].id = 'map'");
+    browser.press("#map", &["ArrowDown"; 40]);
+    browser.press("#map", &["ArrowRight"; 40]);
+    browser.press("#map", &["ArrowLeft"; 4]);
+    let cell = browser.text("#cell-1");
+    assert!(cell.contains("Position 31 (r") && cell.contains("reads position 27 (r2=3): 1.000"), "{cell}");
+    browser.press("#map", &["ArrowUp"; 31]);
+    assert!(browser.text("#cell-1").contains("forbidden"));
+    browser.hover("#map", 0.2, 0.9);
+    browser.wait("!document.querySelector('#cell-1').textContent.includes('forbidden')");
+    browser.press("#explorer select", &["ArrowDown"]);
+    assert_eq!(browser.value("document.querySelector('#explorer select').value"), json!("1"));
+    browser.press("input[name=scaling][value=root]", &["ArrowRight"]);
+    assert!(browser.text("#explorer .legend").contains("middle 0.5"));
+    browser
+        .value("[...document.querySelectorAll('button')].find((button) => button.textContent === 'Play').id = 'play'");
+    browser.press("#play", &["Enter"]);
+    assert_eq!(browser.text("#play"), "Pause");
+    browser.wait("document.querySelector('#play').textContent === 'Play'"); // from untrained to the end
+
+    // Cards of another run.
+    let card = browser.text("#cards .card h4");
+    browser.press("#cards select", &["Home"]);
+    assert_eq!(browser.value("document.querySelectorAll('#cards .card').length"), json!(1));
+    assert_eq!(browser.text("#cards .card h4"), card);
+
+    // The theme, and the list of contents.
+    browser.click("#theme");
+    assert_eq!(browser.value("document.documentElement.dataset.theme"), json!("dark"));
+    browser.press("#theme", &["Enter"]);
+    assert_eq!(browser.value("document.documentElement.dataset.theme"), json!("light"));
+    browser.looks(1280, true);
+    assert_eq!(browser.value("document.documentElement.dataset.theme"), json!("light"), "the reader's choice stays");
+    browser.press("#contents a[href='#glossary']", &["Enter"]);
+    browser.wait("location.hash === '#glossary'");
+    browser.expect_quiet(&page.path);
+}
+
+#[test]
+fn hostile_texts_stay_text() {
+    let hostile = "</script><img src=x onerror=\"window.hit=1\"><!-- {{DATA}} \u{2028}";
+    let mut made = make("h1-vs-h8", "", SPLIT, |_| Kind::Learns { at: 0.9 });
+    made.experiment.name = format!("name {hostile}");
+    made.experiment.arms[1].label = format!("label {hostile}");
+    made.experiment.about.question = Some(format!("question {hostile}"));
+    made.experiment.about.prediction = Some(format!("prediction {hostile}"));
+    made.experiment.about.result = Some(format!("result {hostile}"));
+    made.experiment.why_seeds = Some(format!("why {hostile}"));
+    let report = report(&made);
+    let mut heads = sample::heads(&report.results, 1, |_| 2);
+    for sample in heads.arms.iter_mut().flat_map(|arm| &mut arm.runs).filter_map(|run| run.analysis.as_mut()) {
+        sample.shown.iter_mut().flat_map(|sample| &mut sample.tokens).for_each(|token| token.label = hostile.into());
+    }
+    let path = made.folder.join(page::FILE);
+    report.with_heads(Some(heads)).write(&made.folder).unwrap();
+    let Some(mut browser) = open(&path) else { return };
+    // A line separator in the skeleton itself is a blank.
+    assert!(browser.text("h1").starts_with("name </script><img src=x onerror=\"window.hit=1\"><!-- {{DATA}}"));
+    for text in ["question </script>", "prediction </script>", "result </script>", "why </script>", "label </script>"] {
+        let found = browser.value(&format!("document.body.innerText.includes({text:?})"));
+        assert_eq!(found, json!(true), "{text}");
+    }
+    assert_eq!(browser.value("document.images.length + document.querySelectorAll('script').length"), json!(3));
+    assert_eq!(browser.value("window.hit ?? null"), Value::Null);
+    // And if it did get in, the policy would stop it.
+    browser.value("document.body.insertAdjacentHTML('beforeend', '<img src=\"data:,\" onerror=\"window.hit=1\">')");
+    browser.wait("document.images[0].complete");
+    assert_eq!(browser.value("window.hit ?? null"), Value::Null);
+}
+
+/// Rules of axe-core that a page breaks gravely.
+fn violations(browser: &mut Browser) -> Value {
+    browser.value(include_str!("vendor/axe.min.js"));
+    browser.value(
+        "axe.run(document, {resultTypes: ['violations']}).then(({violations}) => violations.filter(({impact}) => ['serious', 'critical'].includes(impact)) \
+         .map(({id, nodes}) => `${id}: ${nodes.slice(0, 4).map(({target, failureSummary}) => `${target}: ${failureSummary}`).join('; ')}`))",
+    )
+}
+
+#[test]
+fn no_grave_violation_of_accessibility_rules_in_light_and_dark() {
+    let page = h1_vs_h8();
+    let Some(mut browser) = open(&page.path) else { return };
+    for (width, dark) in [(1280, false), (1280, true), (390, false)] {
+        browser.looks(width, dark);
+        browser.open(&page.path);
+        assert_eq!(browser.value("document.documentElement.dataset.theme"), json!(if dark { "dark" } else { "light" }));
+        assert_eq!(violations(&mut browser), json!([]), "{width} {dark}");
+    }
+}
+
+/// Every kind of page, with a name.
+fn pages() -> Vec<(&'static str, Page)> {
+    let failures = make("failures", "regime = \"free\"", &format!("{SPLIT}train.lr = 10.0\n"), |run| {
+        match (run.arm.as_str(), run.pair) {
+            ("h8", 0) => Kind::Diverges { at: 37 },
+            ("h8", 1) => Kind::Absent,
+            ("h8", 2) => Kind::Stopped { after: 300 },
+            ("h1", 3) => Kind::Damaged,
+            _ => Kind::Learns { at: 0.6 },
+        }
+    });
+    let tuned = make_tuning("tuned", "[tuning]\nlr = [1e-3, 3e-3, 1e-2]\nseeds = [1000, 1001]", SPLIT, |arm, lr| {
+        Kind::Learns { at: if arm == "h8" { 0.99 } else { 0.5 + lr * 10.0 } }
+    });
+    let again = "[arms.h1]\nlabel = \"8 heads\"\n[arms.h8]\nlabel = \"8 heads again\"\nseed_offset = 1000\n";
+    let losses = "[metric]\nname = \"test_loss\"\nmargin = 0.05";
+    vec![
+        ("pair", h1_vs_h8()),
+        (
+            "sweep",
+            Page::new(
+                make("sweep", "baseline = \"h1\"", GRID, |run| Kind::Learns {
+                    at: 0.5 + 0.03 * run.config.model.heads as f64,
+                }),
+                2,
+            ),
+        ),
+        ("failures", Page::new(failures, 0)),
+        ("tuned", Page::new(tuned, 0)),
+        (
+            "again",
+            Page::new(
+                make("a-a", "regime = \"free\"\nseeds = 60\nrepetitions = 6", again, |_| Kind::Learns { at: 0.7 }),
+                0,
+            ),
+        ),
+        ("losses", Page::new(make("losses", losses, SPLIT, |_| Kind::Learns { at: 0.7 }), 1)),
+    ]
+}
+
+#[test]
+fn every_kind_of_result_has_its_page_and_none_scrolls_sideways() {
+    let pages = pages();
+    let Some(mut browser) = browser::start() else { return };
+    for (kind, page) in &pages {
+        keep(kind, &page.path);
+        for width in [1280, 390, 320] {
+            browser.looks(width, width == 390);
+            browser.open(&page.path);
+            let wide = browser.value("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+            assert_eq!(wide, json!(0), "{kind} at {width}");
+            browser.expect_quiet(&page.path);
+        }
+        for slip in ["[object", "undefined", "NaN", "null", "Infinity"] {
+            let found = browser.value(&format!("document.body.innerText.includes({slip:?})"));
+            assert_eq!(found, json!(false), "{kind}: {slip}");
+        }
+        let shown = browser.value("[...document.querySelectorAll('main > section:not([hidden])')].map(({id}) => id)");
+        let shown: Vec<String> = serde_json::from_value(shown).unwrap();
+        let has = |id: &str| shown.iter().any(|shown| shown == id);
+        assert!(
+            ["verdict", "curves", "differences", "ledger", "stability", "tables", "repeat", "glossary"]
+                .iter()
+                .all(|id| has(id)),
+            "{kind}: {shown:?}"
+        );
+        let figures = browser.value("document.querySelectorAll('#settings figure').length");
+        assert_eq!(has("settings"), figures != json!(0), "{kind}");
+        assert!(has("settings") || !["sweep", "tuned"].contains(kind), "{kind}");
+        assert_eq!(has("explorer") && has("cards"), ["pair", "sweep", "losses"].contains(kind), "{kind}");
+        if *kind == "failures" {
+            let stability = browser.text("#stability");
+            for reason in ["diverged at step 37", "not run", "stopped after step 300", "damaged: "] {
+                assert!(stability.contains(reason), "{stability}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_single_run_has_a_page_without_a_verdict() {
+    let made = make("h1-vs-h8", "", SPLIT, |run| match run.pair {
+        1 => Kind::Stopped { after: 300 },
+        _ => Kind::Learns { at: 0.9 },
+    });
+    let runs = made.experiment.runs_in(&made.folder);
+    let Some(mut browser) = browser::start() else { return };
+    browser.looks(1280, false);
+    for (pair, status) in [(0, "finished"), (1, "stopped after step 300")] {
+        let run = runs.iter().find(|run| run.arm == "h8" && run.pair == pair).unwrap();
+        let report = RunReport::read(&RunDirectory::at(run.directory.path())).unwrap();
+        let mut heads = sample::heads(&self::report(&made).results, 1, |_| 8);
+        let mut arm = heads.arms.remove(1);
+        let analysis = arm.runs.remove(0).analysis.filter(|_| pair == 0);
+        let analysis = analysis.map(|analysis| HeadAnalysis { measures: arm.measures, ..analysis });
+        let path = report.write(run.directory.path(), analysis).unwrap();
+        browser.open(&path);
+        assert!(browser.text(".lead").contains(status), "{}", browser.text(".lead"));
+        assert_eq!(browser.text("#verdict-title"), "Result");
+        let last = report.test.map_or("–".into(), |score| format!("{:.4}", score.accuracy.unwrap()));
+        assert!(pair == 1 || browser.text("#verdict").contains(&format!("accuracy {last}")));
+        assert_eq!(
+            browser.value("document.querySelectorAll('#cards .card').length"),
+            json!(if pair == 0 { 8 } else { 0 })
+        );
+        assert_eq!(browser.value("document.querySelectorAll('#curves canvas').length"), json!(2));
+        browser.expect_quiet(&path);
+        assert_eq!(violations(&mut browser), json!([]), "{pair}");
+    }
+}
+
+#[test]
+fn figures_are_saved_as_svg_and_png() {
+    let page = h1_vs_h8();
+    let Some(mut browser) = open(&page.path) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    browser.download_to(folder.path());
+    let count = browser.value("document.querySelectorAll('figure .save button').length").as_u64().unwrap();
+    let figures = browser.value("document.querySelectorAll('figure').length").as_u64().unwrap();
+    assert!(count == 2 * figures && figures >= 4, "{count} {figures}: curves, differences, two maps");
+    for index in 0..count {
+        browser.value(&format!("document.querySelectorAll('figure .save button')[{index}].id = 'save-{index}'"));
+        browser.click(&format!("#save-{index}"));
+        let until = Instant::now() + Duration::from_secs(180);
+        let saved = || {
+            fs::read_dir(folder.path()).unwrap().filter(|entry| {
+                let name = entry.as_ref().unwrap().file_name();
+                name.to_string_lossy().ends_with(".svg") || name.to_string_lossy().ends_with(".png")
+            })
+        };
+        while saved().count() as u64 <= index {
+            assert!(Instant::now() < until, "figure {index} is not saved");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        if path.extension().unwrap() == "png" {
+            assert!(bytes.starts_with(b"\x89PNG") && bytes.len() > 5_000, "{}", path.display());
+            continue;
+        }
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(!text.contains("var(") && !text.contains("NaN"), "{}", path.display());
+        // Valid; that it is of something, the PNG of the same drawing shows.
+        roxmltree::Document::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    browser.expect_quiet(&page.path);
+}
+
+#[test]
+fn the_largest_experiment_stays_small() {
+    let made = make("largest", "baseline = \"h1\"", GRID, |run| Kind::Learns {
+        at: 0.5 + 0.03 * run.config.model.heads as f64,
+    });
+    let page = Page::with(made, 4, |_| 16);
+    keep("largest", &page.path);
+    let bytes = fs::metadata(&page.path).unwrap().len();
+    println!("5 arms of 10 seeds, 4 layers of 16 heads: {:.2} MB", bytes as f64 / 1e6);
+    assert!(bytes < 10_000_000);
+    assert_eq!(page.made.experiment.arms.len(), 5);
+    let small = h1_vs_h8();
+    let bytes = fs::metadata(&small.path).unwrap().len();
+    println!("2 arms of 10 seeds, 1 layer: {:.2} MB", bytes as f64 / 1e6);
+    assert!(bytes < 3_000_000);
+    let Some(mut browser) = open(&page.path) else { return };
+    let paint = browser.value("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null");
+    println!("first paint after {paint} ms, all there after {} ms", browser.value("Math.round(performance.now())"));
+    // Two arms side by side, four layers of sixteen heads.
+    assert_eq!(browser.value("document.querySelectorAll('#explorer .heads button').length"), json!(2 * 4 * 16));
+    browser.expect_quiet(&page.path);
+}

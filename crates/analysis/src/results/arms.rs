@@ -5,7 +5,7 @@ use runs::{Arm, Experiment, Metric, MetricName, Status, experiment::number_at};
 use serde::{Deserialize, Serialize};
 
 use super::{ArmResult, ResultsError, RunResult, RunStatus, collect::Record, curves};
-use crate::comparison;
+use statistics::comparison;
 use statistics::{
     describe::describe,
     interval::{LEVEL, paired_interval},

@@ -1,40 +1,45 @@
 //! `trainer heads`: what each attention head of a run does.
 
-use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use analysis::heads::{self, ExperimentHeads, HeadAnalysis, Steps};
 use burn::tensor::Device;
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use runs::{Backend, Config, RunDirectory};
+use runs::Backend;
 
-use super::{Failure, Success, print};
-use crate::backend;
-use crate::cli::HeadsArguments;
+use super::files::{open_run, refuse_linked};
+use crate::machine::backend;
+use crate::machine::exit::{Failure, Success};
+use crate::screen::output::{is_live, print, print_json};
+
+/// Arguments of `heads`.
+#[derive(Args, Clone, Debug)]
+pub struct HeadsArguments {
+    /// The run directory.
+    pub run: PathBuf,
+    /// Print everything as JSON, each snapshot and the maps included: the content of heads.json in the run directory.
+    #[arg(long)]
+    pub json: bool,
+    /// Analyse again although the run directory holds an analysis of these weights.
+    #[arg(long)]
+    pub force: bool,
+}
 
 pub fn run(arguments: &HeadsArguments) -> Result<Success, Failure> {
     let analysis = of_run(&arguments.run, arguments.force)?;
     if arguments.json {
-        // Numbers, text and lists alone: nothing that JSON lacks.
-        print(serde_json::to_string(&analysis).unwrap_or_default());
+        print_json(&analysis);
     } else {
         print(heads::table(&analysis));
     }
     Ok(Success::Done)
 }
 
-/// Whether a folder is that of a run rather than of an experiment.
-pub fn is_run(folder: &Path) -> bool {
-    RunDirectory::at(folder).config_path().is_file()
-}
-
 /// The analysis of the run in `folder`, kept there as heads.json; `anew` makes it again.
 pub fn of_run(folder: &Path, anew: bool) -> Result<HeadAnalysis, Failure> {
-    if !is_run(folder) {
-        return Err(Failure::usage(format!("{} is no run directory: it holds no config.toml", folder.display())));
-    }
-    let directory = RunDirectory::at(folder);
-    let config = Config::load(&directory.config_path(), &[]).map_err(Failure::usage)?;
+    let (directory, config) = open_run(folder)?;
+    refuse_linked(folder)?;
     let device = device(config.backend)?;
     heads::analyse_or_read(&config, &directory, Steps::All, &device, anew).map_err(Failure::failed)
 }
@@ -42,7 +47,7 @@ pub fn of_run(folder: &Path, anew: bool) -> Result<HeadAnalysis, Failure> {
 /// Writes heads.json of the experiment in `folder` and of its runs, and returns the experiment's.
 pub fn of_experiment(folder: &Path) -> Result<ExperimentHeads, Failure> {
     let device = device(Backend::default())?;
-    let line = if std::io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
+    let line = if is_live() { ProgressBar::new(0) } else { ProgressBar::hidden() };
     line.set_style(ProgressStyle::with_template("heads of run {pos} of {len}").unwrap_or(ProgressStyle::default_bar()));
     let progress = |done: usize, all: usize| {
         line.set_length(all as u64);

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use analysis::results::{Results, RunStatus};
-use analysis::{Undecided, Verdict};
 use runs::{Experiment, RunDirectory};
+use statistics::{Undecided, Verdict};
 
 use crate::support::*;
 

@@ -8,9 +8,9 @@ use model::tensors::{self, HostTensor};
 use model::{Decoder, Dims, ModelConfig};
 use runs::TrainConfig;
 use serde::Deserialize;
-use trainer::optimiser::AdamW;
-use trainer::schedule::learning_rate;
-use trainer::train::accumulate;
+use trainer::training::gradient::accumulate;
+use trainer::training::optimiser::AdamW;
+use trainer::training::schedule::learning_rate;
 
 #[derive(Deserialize)]
 struct Fixture {

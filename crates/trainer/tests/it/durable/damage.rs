@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 use runs::{Checkpoint, Checkpoints, Config};
-use trainer::train::Ending;
+use trainer::training::train::Ending;
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn stopped() -> (tempfile::TempDir, Config, RunDirectory) {
     let folder = tempfile::tempdir().unwrap();
     let (run, _) = train_until(&config, folder.path(), 50);
     assert_eq!(run.checkpoints().steps().unwrap(), [45, 50]);
-    trainer::manifest::manifest(&config, &Device::flex(), 1).unwrap().write(&run.manifest_path()).unwrap();
+    trainer::training::manifest::manifest(&config, &Device::flex(), 1).unwrap().write(&run.manifest_path()).unwrap();
     (folder, config, run)
 }
 

@@ -111,7 +111,7 @@ fn pipes_and_devices_are_not_read() {
     // Nor where a run that was stopped goes on.
     let config = runs::Config::parse(TINY, "tiny.toml").unwrap();
     let (run, _) = train_until(&config, &place.path().join("stopped"), 7);
-    trainer::manifest::manifest(&config, &burn::tensor::Device::flex(), 1)
+    trainer::training::manifest::manifest(&config, &burn::tensor::Device::flex(), 1)
         .unwrap()
         .write(&run.manifest_path())
         .unwrap();

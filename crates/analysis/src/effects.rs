@@ -74,8 +74,9 @@ impl Probe {
         let on_host = |maps: Vec<Tensor<4>>| maps.into_iter().map(host).collect();
         let shares = |(layer, contexts): (usize, &Contexts)| {
             let output = weights.get(&format!("blocks.{layer}.attention.output.weight"));
-            output
-                .map_or(vec![], |output| contexts.output_shares(&output.values, config.model.d_model, &samples.batch.padding))
+            output.map_or(vec![], |output| {
+                contexts.output_shares(&output.values, config.model.d_model, &samples.batch.padding)
+            })
         };
         Ok(Self {
             loss,

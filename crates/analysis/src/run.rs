@@ -44,12 +44,7 @@ pub fn analyse(open: &OpenRun, steps: Steps, device: &Device) -> Result<HeadAnal
 ///
 /// # Errors
 /// As [`analyse`], and where the file can't be written.
-pub fn analyse_or_read(
-    open: &OpenRun,
-    steps: Steps,
-    device: &Device,
-    anew: bool,
-) -> Result<HeadAnalysis, HeadError> {
+pub fn analyse_or_read(open: &OpenRun, steps: Steps, device: &Device, anew: bool) -> Result<HeadAnalysis, HeadError> {
     // What is damaged, another run's or of another version is made anew.
     let kept = if anew { None } else { open.heads().unwrap_or_default() };
     kept_or_made(open, kept.as_ref(), steps, device)

@@ -296,7 +296,8 @@ fn what_is_kept_is_used_until_something_changes() {
     let mut at_20 = at_5.clone();
     at_20.get_mut("logits.bias").unwrap().values[0] += 1.0;
     let directory = run(parent.path(), &config, &[(5, at_5), (20, at_20.clone())]);
-    let get = |steps, anew| analyse_or_read(&directory.open_as(&config).unwrap(), steps, &Device::flex(), anew).unwrap();
+    let get =
+        |steps, anew| analyse_or_read(&directory.open_as(&config).unwrap(), steps, &Device::flex(), anew).unwrap();
     let steps = |analysis: &HeadAnalysis| analysis.steps.iter().map(|step| step.step).collect::<Vec<_>>();
 
     let ends = get(Steps::Ends, false);
@@ -332,7 +333,7 @@ fn a_run_without_snapshots_has_its_last_checkpoint() {
     let config = config(SMALL, &["model.layers=1"]);
     let parent = tempfile::tempdir().unwrap();
     let directory = run(parent.path(), &config, &[]);
-    let analyse = || analyse(&config, &directory, Steps::All, &Device::flex());
+    let analyse = || analyse(&directory.open_as(&config).unwrap(), Steps::All, &Device::flex());
     let error = analyse().unwrap_err();
     assert!(matches!(error, HeadError::NoWeights { step: 20, .. }), "{error}");
     for step in [10, 20] {
@@ -361,7 +362,7 @@ fn broken_weights_are_refused_by_their_step() {
         let mut weights = weights(&config);
         change(&mut weights);
         let directory = run(parent.path(), &config, &[(20, weights)]);
-        analyse(&config, &directory, Steps::All, &Device::flex()).unwrap_err()
+        analyse(&directory.open_as(&config).unwrap(), Steps::All, &Device::flex()).unwrap_err()
     };
     let error = refusal(&|weights| drop(weights.remove("norm.gamma")));
     assert!(error.to_string().contains("step 20") && error.to_string().contains("norm.gamma"), "{error}");

@@ -391,5 +391,3 @@ pub struct Spread {
     pub minimum: f64,
     pub maximum: f64,
 }
-
-/// On one line: people read the table and the page.

@@ -1,28 +1,21 @@
 //! The training loop and the command line of Headcount.
 //!
-//! The way of a sample: config file, task, host batch ([`data`]), device tensors ([`batch`]), [`model`], loss, optimiser
-//! ([`optimiser`]), metric line and checkpoint ([`runs`]). [`train`](mod@train) is that way from top to bottom.
+//! - [`training`]: the way of a sample, from a config to a finished run directory
+//! - [`machine`]: where it computes: backends, memory, the allocator, signals
+//! - [`screen`]: what its user sees: lines, progress, the dashboard
+//! - [`workers`]: many runs at once, each a process of its own
+//! - [`generate`], [`bench`], [`doctor`]: what else can be asked of a model
+//! - [`commands`]: what each command takes and does; [`cli`] is the whole of them
 
-pub mod allocator;
-pub mod arm;
-pub mod backend;
-pub mod batch;
+#![deny(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 pub mod bench;
-pub mod board;
 pub mod cli;
 pub mod commands;
-pub mod dashboard;
 pub mod doctor;
-pub mod evaluate;
 pub mod generate;
-pub mod interrupt;
 pub mod machine;
-pub mod manifest;
-pub mod memory;
-pub mod observer;
-pub mod optimiser;
-pub mod parts;
-pub mod progress;
-pub mod schedule;
-pub mod train;
+pub mod screen;
+pub mod training;
 pub mod workers;

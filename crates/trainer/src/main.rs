@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
+use trainer::machine::allocator::{Allocator, keep_pages};
+
 #[global_allocator]
-static ALLOCATOR: trainer::allocator::Allocator = trainer::allocator::Allocator;
+static ALLOCATOR: Allocator = Allocator;
 
 fn main() -> ExitCode {
-    trainer::allocator::keep_pages();
-    trainer::commands::main()
+    keep_pages();
+    trainer::cli::main()
 }

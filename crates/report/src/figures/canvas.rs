@@ -108,7 +108,9 @@ impl Canvas {
 
     /// Gives the circle that was just drawn a title.
     fn tell(&mut self, words: &str) {
-        self.body.truncate(self.body.len() - "/>\n".len());
+        for _ in "/>\n".chars() {
+            self.body.pop();
+        }
         self.body += &format!("><title>{}</title></circle>\n", escaped(words));
     }
 

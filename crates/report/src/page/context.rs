@@ -1,6 +1,6 @@
 //! What the page shows beside results and timings: the curve of every run, where it ran, and how to repeat it.
 
-use data::{Split, Task};
+use data::Split;
 use runs::{Config, Manifest, MetricLine, Program, RunRecord, experiment};
 use serde::Serialize;
 
@@ -116,17 +116,17 @@ pub(crate) fn run_curves(metrics: &[MetricLine], longest: usize) -> Vec<RunCurve
     let averaged = longest.max(training.len()).div_ceil(CURVE_POINTS).max(1);
     let every = validation.len().div_ceil(VALIDATED_POINTS).max(1);
     let last = validation.len().saturating_sub(1);
-    let kept: Vec<&[&MetricLineLine]> =
+    let kept: Vec<&[&MetricLine]> =
         validation.chunks(1).enumerate().filter(|(i, _)| i % every == 0 || *i == last).map(|(_, c)| c).collect();
     let curves = [curve(Split::Train, &training.chunks(averaged).collect::<Vec<_>>()), curve(Split::Validation, &kept)];
     curves.into_iter().filter(|curve| !curve.step.is_empty()).collect()
 }
 
-fn curve(split: Split, chunks: &[&[&MetricLineLine]]) -> RunCurve {
+fn curve(split: Split, chunks: &[&[&MetricLine]]) -> RunCurve {
     let mut curve = RunCurve { split, step: vec![], tokens: vec![], loss: vec![], accuracy: vec![] };
     for chunk in chunks {
         let Some(last) = chunk.last() else { continue };
-        let mean = |value: fn(&MetricLineLine) -> f64| {
+        let mean = |value: fn(&MetricLine) -> f64| {
             let mean = chunk.iter().map(|metric| value(metric)).sum::<f64>() / chunk.len() as f64;
             Some(mean as f32).filter(|mean| mean.is_finite())
         };

@@ -221,9 +221,9 @@ impl Resolver<'_> {
 /// Keys of `[model]` whose values an error names beside its own key.
 fn others_of_model(error: &ModelError) -> &'static [&'static str] {
     match error {
-        ModelError::HeadsDoNotDivide { .. } | ModelError::SinusoidalOdd { .. } => &["d_model"],
+        ModelError::HeadsDoNotDivide { .. } | ModelError::OddWidth { .. } => &["d_model"],
         ModelError::KvHeadsDoNotDivide { .. } => &["heads"],
-        ModelError::RopeOdd { .. } => &["d_head", "d_model", "heads"],
+        ModelError::OddHeads { .. } => &["d_head", "d_model", "heads"],
         ModelError::NotCausal => &["architecture"],
         ModelError::TiedInit => &["init"],
         _ => &[],

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::{Device, Distribution, Tensor};
 
-use super::BenchError;
+use super::measurement::BenchError;
 
 /// The fastest of many products.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,24 @@
-//! What `trainer bench --json` prints.
+//! What `trainer bench --json` prints, or why it can't.
 
+use architecture::ModelError;
+use model::CallError;
 use runs::Backend;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// A model that can't be measured.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// It can't be built.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// It can't take its batches.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The device failed.
+    #[error("the device failed: {0}")]
+    Device(String),
+}
 
 /// Milliseconds of an optimiser step by part, each the median over steps (so that they need not add up to the step's).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,20 +1,51 @@
 //! `trainer compare`: from an experiment file to a verdict.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use ::report::TunedExperiment;
 use burn::tensor::Device;
-use burn::train::Interrupter;
-use report::TunedExperiment;
+use clap::Args;
 use runs::experiment::{Experiment, PlannedRun};
 use runs::ledger::{Ledger, LedgerRun};
-use runs::{Manifest, RunDirectory, State};
+use runs::{Backend, Manifest, RunDirectory, State};
 
-use super::{Failure, Success, print, tell};
-use crate::board::Table;
-use crate::cli::CompareArguments;
-use crate::manifest::manifest;
-use crate::workers::{self, Job, Outcome};
-use crate::{backend, interrupt, memory};
+use super::files::refuse_linked;
+use super::report;
+use crate::cli::values::parse_backend;
+use crate::machine::exit::{Failure, Success};
+use crate::machine::stop::Stop;
+use crate::machine::{backend, facts, memory};
+use crate::screen::jobs::JobTable;
+use crate::screen::output::{print, tell};
+use crate::screen::text::count;
+use crate::training::manifest::{manifest, program};
+use crate::workers::job::{Job, JobEnd, Saved};
+use crate::workers::pool;
+
+/// Arguments of `compare`.
+#[derive(Args, Clone, Debug)]
+pub struct CompareArguments {
+    /// The experiment file, such as experiments/h1-vs-h8.toml.
+    pub experiment: PathBuf,
+    /// Folder that the experiment's folder is made in.
+    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    pub out: PathBuf,
+    /// Runs at once; as many as cores allow unless set. The results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// CPU threads of each run.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: u16,
+    /// Where to compute, for every arm.
+    #[arg(long, value_name = "NAME", value_parser = parse_backend)]
+    pub backend: Option<Backend>,
+    /// Take runs of other versions of this program or of other backends too, and say so in the result.
+    #[arg(long)]
+    pub mixed: bool,
+    /// Show the arms, how they match and what they cost; train nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
 
 pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
     let mut experiment = Experiment::load(&arguments.experiment).map_err(Failure::usage)?;
@@ -38,14 +69,15 @@ pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
     }
 
     let folder = experiment.folder(&arguments.out);
+    refuse_linked(&folder)?;
     if let Some(change) = changed_since(&folder, &experiment) {
         tell(format!("{}: {change}; its results are replaced, its finished runs stay", folder.display()));
     }
     experiment.save(&folder).map_err(Failure::failed)?;
-    let interrupter = interrupt::on_signal().map_err(Failure::failed)?;
-    train_all(&experiment.tuning_runs(&arguments.out), arguments, &interrupter)?;
-    if interrupter.should_stop() {
-        return Ok(interrupted());
+    let stop = Stop::listen_for_workers().map_err(Failure::failed)?;
+    let ends = train_all(&experiment.tuning_runs(&arguments.out), arguments, &stop)?;
+    if stop.is_asked() {
+        return Ok(stopped(&ends));
     }
     let tuned = TunedExperiment::read(experiment, &folder);
     if let Some(table) = tuned.tuning() {
@@ -61,15 +93,19 @@ pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
     }
     let runs = tuned.runs();
     refuse_other_programs(&runs, arguments)?;
-    let outcomes = train_all(&runs, arguments, &interrupter)?;
-    if interrupter.should_stop() && outcomes.contains(&Outcome::Interrupted) {
-        return Ok(interrupted());
+    let ends = train_all(&runs, arguments, &stop)?;
+    if stop.is_asked() {
+        return Ok(stopped(&ends));
     }
-    super::report::show(tuned, arguments.mixed)?;
-    let failed = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Failed(_))).count();
-    match failed {
+    // Every run is on disk, and the report can be made again.
+    stop.end_at_once();
+    report::show(tuned, arguments.mixed)?;
+    match ends.iter().filter(|end| !matches!(end, JobEnd::Done(_))).count() {
         0 => Ok(Success::Done),
-        _ => Err(Failure::failed(format!("{failed} of {} runs failed; the same command tries them again", runs.len()))),
+        failed => {
+            let all = runs.len();
+            Err(Failure::failed(format!("{failed} of {all} runs failed; the same command tries them again")))
+        }
     }
 }
 
@@ -104,8 +140,20 @@ fn changed_since(folder: &Path, experiment: &Experiment) -> Option<String> {
     (!names.is_empty()).then(|| format!("the experiment there had other {}", names.join(", ")))
 }
 
-fn interrupted() -> Success {
-    print("Stopped; every run has saved what it did. The same command goes on from there.");
+/// What is on disk of runs that were stopped, by what was found there.
+fn stopped(ends: &[JobEnd]) -> Success {
+    let is_lost =
+        |end: &&JobEnd| matches!(end, JobEnd::Stopped(Saved::UpTo { .. } | Saved::Nothing) | JobEnd::Failed(_));
+    print(match ends.iter().filter(is_lost).count() {
+        0 if ends.iter().all(|end| matches!(end, JobEnd::Done(_))) => {
+            "Stopped; every run of this part is done. The same command goes on from there.".to_string()
+        }
+        0 => "Stopped; every run has saved what it did. The same command goes on from there.".to_string(),
+        lost => format!(
+            "Stopped; {} could not save all that it did, see above. The same command goes on from what is saved.",
+            count(lost, "run")
+        ),
+    });
     Success::Interrupted
 }
 
@@ -125,11 +173,7 @@ fn ledger(experiment: &Experiment, arguments: &CompareArguments) -> Result<Ledge
     Ok(Ledger::new(experiment, &runs, arguments.mixed))
 }
 
-fn train_all(
-    planned: &[PlannedRun],
-    arguments: &CompareArguments,
-    interrupter: &Interrupter,
-) -> Result<Vec<Outcome>, Failure> {
+fn train_all(planned: &[PlannedRun], arguments: &CompareArguments, stop: &Stop) -> Result<Vec<JobEnd>, Failure> {
     let jobs: Vec<Job> = planned
         .iter()
         .map(|run| Job {
@@ -141,11 +185,10 @@ fn train_all(
     if jobs.is_empty() {
         return Ok(vec![]);
     }
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = usize::from(arguments.threads);
-    let at_once = arguments.jobs.map_or_else(|| (cores / threads).max(1), usize::from);
-    let mut table = Table::new(&jobs);
-    workers::run(&jobs, at_once, threads, &mut table, interrupter).map_err(Failure::failed)
+    let at_once = arguments.jobs.map_or_else(|| (facts::cores() / threads).max(1), usize::from);
+    let mut table = JobTable::new(&jobs);
+    pool::run(&jobs, at_once, threads, &mut table, stop).map_err(Failure::failed)
 }
 
 /// Finished runs of another version of this program are not taken for this one's, unless asked.
@@ -153,7 +196,7 @@ fn refuse_other_programs(planned: &[PlannedRun], arguments: &CompareArguments) -
     if arguments.mixed {
         return Ok(());
     }
-    let program = crate::manifest::program();
+    let program = program();
     for run in planned {
         let directory: &RunDirectory = &run.directory;
         if directory.state().map_err(Failure::failed)? == State::Absent {
@@ -176,9 +219,8 @@ fn refuse_other_programs(planned: &[PlannedRun], arguments: &CompareArguments) -
 }
 
 fn version(program: &runs::Program) -> String {
-    // By characters: it may come from a manifest that was made by hand.
-    let commit = program.commit.as_deref().map(|commit| commit.chars().take(8).collect::<String>());
-    let commit = commit.as_deref().unwrap_or("unknown commit");
+    let commit =
+        program.commit.as_deref().map_or("unknown commit".into(), |commit| commit.chars().take(8).collect::<String>());
     let changed = if program.dirty == Some(true) { " with changes" } else { "" };
     format!("{} {commit}{changed}", program.version)
 }

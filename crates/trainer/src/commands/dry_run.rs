@@ -7,17 +7,17 @@ use burn::module::Module;
 use burn::tensor::Device;
 use burn::train::Interrupter;
 use data::Split;
-use runs::ledger::thousands;
 use runs::{Config, RunDirectory};
 
-use super::train::headline;
-use super::{Failure, Success, print};
-use crate::arm::Arm;
-use crate::evaluate::FixedSet;
-use crate::machine;
-use crate::observer::Observer;
-use crate::progress::duration;
-use crate::train::train;
+use crate::machine::exit::{Failure, Success};
+use crate::machine::facts;
+use crate::screen::output::print;
+use crate::screen::text::{count, duration, thousands};
+use crate::training::arm::Arm;
+use crate::training::batch::Tally;
+use crate::training::evaluate::FixedSet;
+use crate::training::observer::{Observer, Plan, Stepped};
+use crate::training::train::train;
 
 /// What a run would cost: parameters and FLOPs are counted, time and memory are measured on a few steps.
 pub fn run(config: &Config, directory: &RunDirectory, device: &Device, threads: usize) -> Result<Success, Failure> {
@@ -51,7 +51,7 @@ pub fn run(config: &Config, directory: &RunDirectory, device: &Device, threads: 
         step_seconds * 1e3,
         duration(Some(Duration::from_secs_f64(seconds))),
     ));
-    match machine::peak_memory() {
+    match facts::peak_memory() {
         Some(bytes) => print(format!("Memory, measured here: {} MiB", bytes >> 20)),
         None => print("Memory: this system doesn't tell"),
     }
@@ -59,15 +59,30 @@ pub fn run(config: &Config, directory: &RunDirectory, device: &Device, threads: 
     Ok(Success::Done)
 }
 
+/// What is trained, on what, and where its files go, in two lines.
+pub(super) fn headline(config: &Config, directory: &RunDirectory, threads: usize) -> String {
+    let arm = Arm::new(config);
+    format!(
+        "{}: {}, {}, {} parameters, {} on {}\n{}",
+        arm.title(),
+        config.task.task.kind(),
+        count(config.model.heads, "head"),
+        thousands(arm.parameters().total()),
+        config.backend,
+        count(threads, "thread"),
+        directory.path().display(),
+    )
+}
+
 /// Seconds of an optimiser step, the median of a few after one that warms up.
 fn time_a_step(config: &Config, device: &Device) -> Result<f64, Failure> {
     struct Clock(Vec<Instant>);
     impl Observer for Clock {
-        fn start(&mut self, _plan: &crate::observer::Plan) {}
-        fn stepped(&mut self, _stepped: &crate::observer::Stepped) {
+        fn start(&mut self, _plan: &Plan) {}
+        fn stepped(&mut self, _stepped: &Stepped) {
             self.0.push(Instant::now());
         }
-        fn validated(&mut self, _step: u64, _tally: &crate::batch::Tally) {}
+        fn validated(&mut self, _step: u64, _tally: &Tally) {}
         fn end(&mut self) {}
     }
     let folder = std::env::temp_dir().join(format!("headcount-dry-run-{}", std::process::id()));

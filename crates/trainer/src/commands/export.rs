@@ -5,16 +5,44 @@ use std::path::PathBuf;
 
 use architecture::HostTensor;
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use clap::Args;
 use data::{Generator, Split};
 use model::{Call, Decoder, parameters};
-use runs::{Config, Tensors};
+use runs::{Backend, Config, Tensors};
 
-use super::{Failure, Success, open_run, print};
-use crate::batch::DeviceSource;
-use crate::cli::{ExportArguments, Which};
+use super::files::{open_run, write_output};
+use crate::machine::backend;
+use crate::machine::exit::{Failure, Success};
+use crate::screen::output::print;
+use crate::training::batch::DeviceSource;
 
 /// Samples of the validation set that go into the file with their logits.
 const EXAMPLES: u64 = 4;
+
+/// Arguments of `export`.
+#[derive(Args, Debug)]
+pub struct ExportArguments {
+    /// The run directory.
+    pub run: PathBuf,
+    /// The file to write; step-N.safetensors in the run directory unless set.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Which checkpoint.
+    #[arg(long, value_enum, default_value_t = Which::Last)]
+    pub which: Which,
+    /// The file's format.
+    #[arg(long, default_value = "safetensors", value_parser = ["safetensors"])]
+    pub format: String,
+}
+
+/// A checkpoint that a run keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Which {
+    /// The final step, or where the run stopped.
+    Last,
+    /// The smallest validation loss.
+    Best,
+}
 
 pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
     let run = open_run(&arguments.run)?;
@@ -27,15 +55,11 @@ pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
         return Err(Failure::failed(format!("{} holds no checkpoint yet", arguments.run.display())));
     };
     let path = arguments.output.clone().unwrap_or_else(|| default_output(arguments, checkpoint.step));
-    if path.extension().is_none_or(|extension| extension != "safetensors")
-        || path.starts_with(arguments.run.join("checkpoints"))
-    {
-        return Err(Failure::usage(format!(
-            "{}: an export is a file whose name ends with .safetensors, outside the run's checkpoints",
-            path.display()
-        )));
+    if path.extension().is_none_or(|extension| extension != "safetensors") {
+        let shown = path.display();
+        return Err(Failure::usage(format!("{shown}: an export is a file whose name ends with .safetensors")));
     }
-    let device = crate::backend::open(runs::Backend::Flex).map_err(Failure::failed)?;
+    let device = backend::open(Backend::Flex).map_err(Failure::failed)?;
     let model = Decoder::new(&config.model, config.dims(), config.seed, &device).map_err(Failure::usage)?;
     let model = parameters::from_host(model, &checkpoint.model).map_err(Failure::failed)?;
 
@@ -44,8 +68,7 @@ pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
     exported.extend(example(config, &model, &device)?);
     let metadata = HashMap::from([("config".to_string(), config.to_toml())]);
     let bytes = runs::tensors::to_bytes_with(&exported, Some(metadata), &path).map_err(Failure::failed)?;
-    std::fs::write(&path, bytes)
-        .map_err(|error| Failure::failed(format!("can't write {}: {error}", path.display())))?;
+    write_output(&path, &bytes)?;
     print(format!("{}: {parameters} tensors of step {}, and an example", path.display(), checkpoint.step));
     print("The config is in the metadata; scripts/load_in_pytorch.py reads the file and checks the example.");
     Ok(Success::Done)

@@ -1,24 +1,37 @@
 //! `trainer heads`: what each attention head of a run does.
 
-use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use analysis::Steps;
 use burn::tensor::Device;
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use report::{ExperimentRuns, terminal};
 use runs::Backend;
 use runs::heads::{ExperimentHeads, HeadAnalysis};
 
-use super::{Failure, Success, open_run, print};
-use crate::backend;
-use crate::cli::HeadsArguments;
+use super::files::{open_run, refuse_linked};
+use crate::machine::backend;
+use crate::machine::exit::{Failure, Success};
+use crate::screen::output::{is_live, print, print_json};
+
+/// Arguments of `heads`.
+#[derive(Args, Clone, Debug)]
+pub struct HeadsArguments {
+    /// The run directory.
+    pub run: PathBuf,
+    /// Print everything as JSON, each snapshot and the maps included: the content of heads.json in the run directory.
+    #[arg(long)]
+    pub json: bool,
+    /// Analyse again although the run directory holds an analysis of these weights.
+    #[arg(long)]
+    pub force: bool,
+}
 
 pub fn run(arguments: &HeadsArguments) -> Result<Success, Failure> {
     let analysis = of_run(&arguments.run, arguments.force)?;
     if arguments.json {
-        // Numbers, text and lists alone: nothing that JSON lacks.
-        print(serde_json::to_string(&analysis).unwrap_or_default());
+        print_json(&analysis);
     } else {
         print(terminal::heads_table(&analysis));
     }
@@ -28,6 +41,7 @@ pub fn run(arguments: &HeadsArguments) -> Result<Success, Failure> {
 /// The analysis of the run in `folder`, kept there as heads.json; `anew` makes it again.
 pub fn of_run(folder: &Path, anew: bool) -> Result<HeadAnalysis, Failure> {
     let run = open_run(folder)?;
+    refuse_linked(folder)?;
     let device = device(run.config().backend)?;
     analysis::analyse_or_read(&run, Steps::All, &device, anew).map_err(Failure::failed)
 }
@@ -35,7 +49,7 @@ pub fn of_run(folder: &Path, anew: bool) -> Result<HeadAnalysis, Failure> {
 /// Analyses the heads of every run of an experiment, each of which keeps its own heads.json, and returns the experiment's.
 pub fn of_experiment(runs: &ExperimentRuns) -> Result<ExperimentHeads, Failure> {
     let device = device(Backend::default())?;
-    let line = if std::io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
+    let line = if is_live() { ProgressBar::new(0) } else { ProgressBar::hidden() };
     line.set_style(ProgressStyle::with_template("heads of run {pos} of {len}").unwrap_or(ProgressStyle::default_bar()));
     let progress = |done: usize, all: usize| {
         line.set_length(all as u64);

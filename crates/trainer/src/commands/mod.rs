@@ -1,117 +1,64 @@
-//! What each command does.
+//! What each command takes, and what it does.
 
 mod bench;
 mod compare;
 mod doctor;
 mod dry_run;
 mod export;
+mod files;
 mod generate;
 mod heads;
 mod report;
 mod runs;
 mod tasks;
-mod train;
+pub mod train;
 
-use std::fmt::Display;
-use std::io::Write;
-use std::path::Path;
-use std::process::ExitCode;
+use clap::Subcommand;
 
-use ::runs::{OpenRun, RunDirectory, RunError};
-use clap::{CommandFactory, Parser};
+use crate::machine::exit::{Failure, Success};
 
-use crate::cli::{Cli, Command};
+macro_rules! commands {
+    ($($(#[$about:meta])* $name:ident($arguments:path) => $run:path),+ $(,)?) => {
+        /// What the program can do.
+        #[derive(Debug, Subcommand)]
+        pub enum Command {
+            $($(#[$about])* $name($arguments)),+
+        }
 
-/// Why a command failed, in words for its user, and the program's exit code.
-#[derive(Debug)]
-pub struct Failure {
-    message: String,
-    code: u8,
-}
-
-impl Failure {
-    /// The command or a file that it names is wrong: exit code 2.
-    pub fn usage(message: impl Display) -> Self {
-        Self { message: message.to_string(), code: 2 }
-    }
-
-    /// The command was right, but could not be carried out: exit code 1.
-    pub fn failed(message: impl Display) -> Self {
-        Self { message: message.to_string(), code: 1 }
-    }
-
-    /// A run's loss or gradient is no longer finite: exit code 4.
-    pub fn diverged(message: impl Display) -> Self {
-        Self { message: message.to_string(), code: 4 }
-    }
-}
-
-/// How a command that did not fail ended.
-pub enum Success {
-    /// All done.
-    Done,
-    /// Stopped on request, to be gone on with: exit code 130, as after an interrupt.
-    Interrupted,
-    /// Carried out, and something is wrong with what was looked at: exit code 3.
-    Unwell,
-}
-
-/// Runs the program with the process's arguments.
-pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let result = match cli.command {
-        None => train::run(&cli.train),
-        Some(Command::Train(arguments)) => train::run(&arguments),
-        Some(Command::Tasks(arguments)) => tasks::run(&arguments),
-        Some(Command::Compare(arguments)) => compare::run(&arguments),
-        Some(Command::Report(arguments)) => report::run(&arguments),
-        Some(Command::Heads(arguments)) => heads::run(&arguments),
-        Some(Command::Export(arguments)) => export::run(&arguments),
-        Some(Command::Generate(arguments)) => generate::run(&arguments),
-        Some(Command::Doctor(arguments)) => doctor::run(&arguments),
-        Some(Command::Bench(arguments)) => bench::run(&arguments),
-        Some(Command::Runs(arguments)) => runs::run(&arguments),
-        Some(Command::Completions { shell }) => {
-            let mut script = vec![]; // clap_complete panics where its reader has gone away
-            clap_complete::generate(shell, &mut Cli::command(), "trainer", &mut script);
-            print(String::from_utf8_lossy(&script).trim_end());
-            Ok(Success::Done)
+        impl Command {
+            /// Carries the command out.
+            ///
+            /// # Errors
+            /// What is said to its user, with the exit code.
+            pub fn run(&self) -> Result<Success, Failure> {
+                match self {
+                    $(Self::$name(arguments) => $run(arguments)),+
+                }
+            }
         }
     };
-    match result {
-        Ok(Success::Done) => ExitCode::SUCCESS,
-        Ok(Success::Interrupted) => ExitCode::from(130),
-        Ok(Success::Unwell) => ExitCode::from(3),
-        Err(failure) => {
-            tell(format!("error: {}", failure.message));
-            ExitCode::from(failure.code)
-        }
-    }
 }
 
-/// Opens the run in a folder, whose files must belong together.
-///
-/// # Errors
-/// A folder without a run, a config that is refused, and files that are damaged or of different runs.
-pub(crate) fn open_run(folder: &Path) -> Result<OpenRun, Failure> {
-    let directory = RunDirectory::at(folder);
-    if !directory.config_path().is_file() {
-        return Err(Failure::usage(format!("{} is no run directory: it holds no config.toml", folder.display())));
-    }
-    directory.open().map_err(|error| match error {
-        RunError::Config(error) => Failure::usage(error),
-        error => Failure::failed(error),
-    })
-}
-
-/// Prints to standard error; where nobody reads it, the exit code has to do.
-pub(crate) fn tell(text: impl Display) {
-    drop(writeln!(std::io::stderr(), "{text}"));
-}
-
-/// Prints to standard output; a reader that has gone away (`| head`) ends the program quietly.
-pub(crate) fn print(text: impl Display) {
-    if writeln!(std::io::stdout(), "{text}").is_err() {
-        std::process::exit(0);
-    }
+// A command: one line here, in the order of the help, and one file with its arguments and its `run`.
+commands! {
+    /// Train one arm (the same as giving --config alone).
+    Train(train::TrainArguments) => train::run,
+    /// Train the arms of an experiment over paired seeds and decide which is better.
+    Compare(compare::CompareArguments) => compare::run,
+    /// Make results, figures and report.html anew from run directories: of an experiment, or of one run.
+    Report(report::ReportArguments) => report::run,
+    /// Show what each attention head of a run reads and is worth.
+    Heads(heads::HeadsArguments) => heads::run,
+    /// List the tasks, or explain one and show samples of it.
+    Tasks(tasks::TasksArguments) => tasks::run,
+    /// Write a run's weights, config and an example into one safetensors file.
+    Export(export::ExportArguments) => export::run,
+    /// Look for what is wrong with a config's model, or with a run: shapes, masks, leaks, gradients, and more.
+    Doctor(doctor::DoctorArguments) => doctor::run,
+    /// List run directories: how far each is, how large, and whether it is damaged.
+    Runs(runs::RunsArguments) => runs::run,
+    /// Show what a run's model says to a prompt or a sample, or how fast it decodes.
+    Generate(generate::GenerateArguments) => generate::run,
+    /// Measure a training step: time by part, share of the machine's matmul peak, memory.
+    Bench(bench::BenchArguments) => bench::run,
 }

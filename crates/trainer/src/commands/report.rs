@@ -5,16 +5,34 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use clap::Args;
 use report::page::{self, RunReport};
 use report::{ExperimentReport, TunedExperiment, terminal};
 use runs::{Experiment, RunDirectory, experiment};
 
-use super::{Failure, Success, heads, print, tell};
-use crate::cli::ReportArguments;
+use super::files::refuse_linked;
+use super::heads;
+use crate::machine::exit::{Failure, Success};
+use crate::screen::output::{print, tell};
+
+/// Arguments of `report`.
+#[derive(Args, Clone, Debug)]
+pub struct ReportArguments {
+    /// The folder of an experiment, such as runs/h1-vs-h8, or of a single run, whose heads are analysed.
+    pub folder: PathBuf,
+    /// Show report.html in the browser.
+    #[arg(long)]
+    pub open: bool,
+    /// Take runs of other versions of this program or of other backends too, and say so in the result.
+    #[arg(long)]
+    pub mixed: bool,
+}
 
 pub fn run(arguments: &ReportArguments) -> Result<Success, Failure> {
     let folder = &arguments.folder;
-    let page = match Kind::of(folder)? {
+    let kind = Kind::of(folder)?;
+    refuse_linked(folder)?;
+    let page = match kind {
         Kind::Experiment => {
             let experiment = Experiment::of_folder(folder).map_err(Failure::failed)?;
             show(TunedExperiment::read(experiment, folder), arguments.mixed)?
@@ -53,7 +71,7 @@ fn show_run(folder: &Path) -> Result<PathBuf, Failure> {
 
 /// A report is worth having without its heads.
 fn unless_failed<T>(heads: Result<T, Failure>) -> Option<T> {
-    heads.inspect_err(|failure| tell(format!("the heads could not be analysed: {}", failure.message))).ok()
+    heads.inspect_err(|failure| tell(format!("the heads could not be analysed: {}", failure.message()))).ok()
 }
 
 /// What a folder holds.

@@ -1,10 +1,35 @@
 //! `trainer runs`: how run directories stand, and whether they are intact.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use runs::{Condition, Inspection, inspection};
 use serde::Serialize;
 
-use super::{Failure, Success, print};
-use crate::cli::RunsArguments;
+use crate::machine::exit::{Failure, Success};
+use crate::screen::output::{print, print_pretty_json};
+use crate::screen::text::{bytes, count, plain};
+
+/// Arguments of `runs`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "States:\n  \
+        done     all steps were done\n  \
+        partial  begun and stopped; the same command goes on with it\n  \
+        running  a process writes to it at this moment\n  \
+        failed   it diverged\n  \
+        damaged  a file of it is missing, can't be read, or is not what was written\n\n\
+        Exit code 3 where one is damaged.")]
+pub struct RunsArguments {
+    /// Folders with run directories, at any depth, or run directories themselves.
+    #[arg(value_name = "DIR", default_value = "runs")]
+    pub folders: Vec<PathBuf>,
+    /// Compare every checksum: of checkpoints, snapshots, manifests, configs and metrics.
+    #[arg(long)]
+    pub verify: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
 
 pub fn run(arguments: &RunsArguments) -> Result<Success, Failure> {
     let mut found = vec![];
@@ -16,8 +41,7 @@ pub fn run(arguments: &RunsArguments) -> Result<Success, Failure> {
     let totals = Totals::of(&found);
     if arguments.json {
         let list = List { verified: arguments.verify, totals: &totals, runs: &found };
-        // Only types that JSON lacks could fail, and there are none.
-        print(serde_json::to_string_pretty(&list).unwrap_or_default());
+        print_pretty_json(&list);
     } else {
         print(table(&found, &totals, arguments.verify));
     }
@@ -47,14 +71,14 @@ struct Totals {
 
 impl Totals {
     fn of(found: &[Inspection]) -> Self {
-        let count = |state| found.iter().filter(|run| run.state == state).count();
+        let in_state = |state| found.iter().filter(|run| run.state == state).count();
         Self {
             runs: found.len(),
-            done: count(Condition::Done),
-            partial: count(Condition::Partial),
-            running: count(Condition::Running),
-            failed: count(Condition::Failed),
-            damaged: count(Condition::Damaged),
+            done: in_state(Condition::Done),
+            partial: in_state(Condition::Partial),
+            running: in_state(Condition::Running),
+            failed: in_state(Condition::Failed),
+            damaged: in_state(Condition::Damaged),
             bytes: found.iter().map(|run| run.bytes).sum(),
         }
     }
@@ -73,10 +97,10 @@ impl Totals {
             .filter(|(count, _)| *count > 0)
             .map(|(count, state)| format!("{count} {}", state.name()))
             .collect();
-        let runs = if self.runs == 1 { "1 run".to_string() } else { format!("{} runs", self.runs) };
+        let runs = count(self.runs, "run");
         let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
         let verified = if verified { "; checksums compared" } else { "" };
-        format!("{runs}{counts}; {}{verified}", size(self.bytes))
+        format!("{runs}{counts}; {}{verified}", bytes(self.bytes))
     }
 }
 
@@ -89,7 +113,7 @@ fn table(found: &[Inspection], totals: &Totals, verified: bool) -> String {
         let steps = run.steps.map_or("?".to_string(), |steps| steps.to_string());
         let progress = format!("{}/{steps}", run.step);
         let path = plain(&run.path.display().to_string());
-        lines.push(format!("{:<8} {progress:>15} {:>11}  {path}", run.state.name(), size(run.bytes)));
+        lines.push(format!("{:<8} {progress:>15} {:>11}  {path}", run.state.name(), bytes(run.bytes)));
         lines.extend(run.problems.iter().map(|problem| format!("         {}", plain(problem))));
     }
     if !found.is_empty() {
@@ -97,20 +121,6 @@ fn table(found: &[Inspection], totals: &Totals, verified: bool) -> String {
     }
     lines.push(totals.sentence(verified));
     lines.join("\n")
-}
-
-/// Text from a file without what a terminal would take for a command.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..0x10_0000 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        0x10_0000..0x4000_0000 => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
-        _ => format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0),
-    }
 }
 
 #[cfg(test)]

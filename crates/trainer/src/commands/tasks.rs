@@ -1,10 +1,31 @@
 //! `trainer tasks`: what there is to learn, and samples that a person can follow.
 
+use clap::Args;
 use data::{Generator, Split, Task};
 use runs::Config;
 
-use super::{Failure, Success, print};
-use crate::cli::TasksArguments;
+use crate::machine::exit::{Failure, Success};
+use crate::screen::output::{lost, print};
+use crate::screen::text::wrapped;
+
+/// Arguments of `tasks`.
+#[derive(Args, Debug)]
+pub struct TasksArguments {
+    /// The task to explain; all are listed without it.
+    pub task: Option<String>,
+    /// Print this many samples.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub show: u64,
+    /// A parameter of the task, such as seq_len=16; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// The split that the samples are taken from.
+    #[arg(long, default_value = "train", value_parser = ["train", "validation", "test"])]
+    pub split: String,
+    /// Seed of the run whose training samples are shown.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
 
 pub fn run(arguments: &TasksArguments) -> Result<Success, Failure> {
     let Some(kind) = &arguments.task else {
@@ -50,6 +71,9 @@ pub fn run(arguments: &TasksArguments) -> Result<Success, Failure> {
     };
     let generator = Generator::new(task, split, split.data_seed(arguments.seed));
     for index in 0..arguments.show {
+        if lost().is_some() {
+            break; // nobody reads the rest
+        }
         print(format!("\nSample {index} of the {split} split (scored positions are marked *):"));
         print(task.explain(&generator.sample(index)));
     }
@@ -59,22 +83,6 @@ pub fn run(arguments: &TasksArguments) -> Result<Success, Failure> {
 fn heading(kind: &str) -> String {
     let task = Task::default_of(kind);
     let (about, prediction) = task.map_or(("", ""), |task| (task.about(), task.prediction()));
-    format!("{kind}\n{}\n{}", wrapped(about, ""), wrapped(&format!("Prediction: {prediction}"), ""))
-}
-
-/// `text` in lines of at most 100 characters, indented.
-fn wrapped(text: &str, first: &str) -> String {
-    let mut lines = vec![format!("  {first}")];
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.len() + word.len() < 100 => {
-                if line.len() > 2 {
-                    line.push(' ');
-                }
-                line.push_str(word);
-            }
-            _ => lines.push(format!("  {word}")),
-        }
-    }
-    lines.join("\n")
+    let lines = |text: &str| wrapped("  ", text, 100);
+    format!("{kind}\n{}\n{}", lines(about), lines(&format!("Prediction: {prediction}")))
 }

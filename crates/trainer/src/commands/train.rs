@@ -1,33 +1,74 @@
 //! `trainer train`: from a config file to a run directory.
 
-use std::io::IsTerminal;
-use std::path::Path;
+use std::path::PathBuf;
 
 use burn::tensor::Device;
 use burn::train::Interrupter;
+use clap::Args;
 use data::{Split, TrainingOrder};
-use runs::ledger::thousands;
-use runs::{Config, Lock, RunDirectory, RunError, State, Status, Summary, differences};
+use runs::{Backend, Config, Lock, RunDirectory, RunError, State, Status, Summary, differences};
 
-use super::{Failure, Success, dry_run, print, tell};
-use crate::arm::Arm;
-use crate::cli::TrainArguments;
-use crate::dashboard::Dashboard;
-use crate::manifest::manifest;
-use crate::observer::{Observer, Silent};
-use crate::progress::ProgressLine;
-use crate::train::{Ending, train};
-use crate::workers::Reporter;
-use crate::{backend, interrupt, memory};
+use super::dry_run::{self, headline};
+use crate::cli::values::{overrides, parse_backend};
+use crate::machine::exit::{Failure, Success};
+use crate::machine::stop::Stop;
+use crate::machine::{backend, facts, memory};
+use crate::screen::dashboard::Dashboard;
+use crate::screen::output::{is_on_terminal, print, tell};
+use crate::screen::progress::ProgressLine;
+use crate::training::arm::Arm;
+use crate::training::manifest::manifest;
+use crate::training::observer::{Observer, Silent};
+use crate::training::train::{Ending, train};
+use crate::workers::reporter::Reporter;
+
+/// Arguments of `train`.
+#[derive(Args, Clone, Debug)]
+pub struct TrainArguments {
+    /// The config file, such as configs/h8.toml.
+    #[arg(long, value_name = "FILE", required = true)]
+    pub config: Option<PathBuf>,
+    /// Override a key of the config, such as model.heads=4; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Seed of the initial weights, the training order and dropout.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Where to compute: flex or ndarray (CPU), wgpu (any GPU), cuda, metal, rocm, vulkan.
+    #[arg(long, value_name = "NAME", value_parser = parse_backend)]
+    pub backend: Option<Backend>,
+    /// CPU threads; all cores unless set. On flex the results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Folder that the run directory is made in.
+    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    pub out: PathBuf,
+    /// Show the resolved config, parameters, FLOPs, memory, time and the output folder; train nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Train again although the run directory holds a run.
+    #[arg(long)]
+    pub force: bool,
+    /// Show burn-train's live dashboard instead of a progress line (needs a terminal).
+    #[arg(long, conflicts_with = "quiet")]
+    pub tui: bool,
+    /// Show no progress, only the result.
+    #[arg(long)]
+    pub quiet: bool,
+    /// Report to the process that started this one (used by `compare`).
+    #[arg(long, hide = true, conflicts_with_all = ["tui", "quiet"])]
+    pub worker: bool,
+}
 
 pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     let Some(path) = &arguments.config else { return Err(Failure::usage("--config FILE is missing")) };
-    let config = Config::load(path, &arguments.all_overrides()).map_err(Failure::usage)?;
-    let threads = threads(arguments);
+    let overrides = overrides(&arguments.overrides, arguments.seed, arguments.backend);
+    let config = Config::load(path, &overrides).map_err(Failure::usage)?;
+    let threads = arguments.threads.map_or_else(facts::cores, usize::from);
     // SAFETY: nothing has started another thread yet.
     unsafe { backend::set_threads(threads) };
     let directory = RunDirectory::of(&arguments.out, &config);
-    if arguments.tui && !std::io::stdout().is_terminal() {
+    if arguments.tui && !is_on_terminal() {
         return Err(Failure::usage("--tui needs a terminal; leave it out for a progress line"));
     }
     memory::check(&config).map_err(Failure::failed)?;
@@ -51,19 +92,28 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     }
     prepare(&config, &directory, &lock, &device, threads)?;
 
-    let interrupter = interrupt::on_signal().map_err(Failure::failed)?;
+    // Not before: until now a signal that ends the program loses nothing.
+    let stop = Stop::listen().map_err(Failure::failed)?;
     let ending = {
-        let mut observer = observer(arguments, &interrupter)?;
+        let mut observer = observer(arguments, stop.interrupter())?;
         if !(arguments.quiet || arguments.tui || arguments.worker) {
             tell(headline(&config, &directory, threads));
             beside(&config, &directory).into_iter().for_each(tell);
         }
-        train(&config, &directory, &device, observer.as_mut(), &interrupter).map_err(Failure::failed)?
+        train(&config, &directory, &device, observer.as_mut(), stop.interrupter()).map_err(Failure::failed)?
     };
     match ending {
         Ending::Done(summary) => done(&config, &directory, &summary),
         Ending::Interrupted { step } => {
             let how = if arguments.force { "The same command without --force" } else { "The same command" };
+            // What is said to be saved is looked at first.
+            let latest = directory.checkpoints().latest().map_err(Failure::failed)?;
+            if latest.is_none_or(|latest| latest.checkpoint.step != step) {
+                return Err(Failure::failed(format!(
+                    "stopped after step {step}, but its checkpoint is not in {}",
+                    directory.path().display()
+                )));
+            }
             print(format!("Stopped after step {step} and saved. {how} goes on from there."));
             Ok(Success::Interrupted)
         }
@@ -125,11 +175,6 @@ fn beside(config: &Config, directory: &RunDirectory) -> Option<String> {
     Some(format!("beside {}, which is of another config ({differences})", path.display()))
 }
 
-fn threads(arguments: &TrainArguments) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    arguments.threads.map_or_else(cores, usize::from)
-}
-
 fn observer(arguments: &TrainArguments, interrupter: &Interrupter) -> Result<Box<dyn Observer>, Failure> {
     if arguments.quiet {
         return Ok(Box::new(Silent));
@@ -168,23 +213,6 @@ fn prepare(
     Ok(())
 }
 
-pub(super) fn headline(config: &Config, directory: &RunDirectory, threads: usize) -> String {
-    let arm = Arm::new(config);
-    let heads = match config.model.heads {
-        1 => "1 head".to_string(),
-        heads => format!("{heads} heads"),
-    };
-    format!(
-        "{}: {}, {heads}, {} parameters, {} on {threads} thread{}\n{}",
-        arm.title(),
-        config.task.task.kind(),
-        thousands(arm.parameters().total()),
-        config.backend,
-        if threads == 1 { "" } else { "s" },
-        directory.path().display(),
-    )
-}
-
 fn result(config: &Config, directory: &RunDirectory, summary: &Summary) -> String {
     let mut lines = vec![];
     for (split, score) in [(Split::Validation, summary.validation), (Split::Test, summary.test)] {
@@ -203,13 +231,9 @@ fn result(config: &Config, directory: &RunDirectory, summary: &Summary) -> Strin
         ("result", directory.summary_path()),
     ];
     for (what, path) in files {
-        lines.push(format!("  {what:15} {}", relative(&path)));
+        lines.push(format!("  {what:15} {}", path.display()));
     }
     lines.join("\n")
-}
-
-fn relative(path: &Path) -> String {
-    path.display().to_string()
 }
 
 #[cfg(test)]

@@ -154,14 +154,6 @@ impl<'a> Examination<'a> {
         Ok(self.probe.get_or_init(|| Probe { inputs, pass }))
     }
 
-    /// Every node that the config asks for, with the shape that the probe found.
-    ///
-    /// # Errors
-    /// An input that the model can't take.
-    pub fn table(&self) -> Result<Vec<super::Row>, SubjectError> {
-        super::shapes::table(self)
-    }
-
     /// Every attention in the order in which a pass meets them.
     pub fn attentions(&self) -> Vec<AttentionPlace> {
         let layers = self.model().layers;

@@ -3,9 +3,9 @@
 use architecture::HostTensor;
 use model::Dropout;
 
-use super::compare::{largest, largest_difference};
+use super::deviation::{largest, largest_difference};
 use super::examination::Examination;
-use super::report::Outcome;
+use super::finding::Checked;
 use super::subject::{Inputs, Subject, SubjectError};
 
 /// How far an output may move that should not move at all, in units of the largest logit. On CPUs it does not; a GPU may
@@ -23,15 +23,15 @@ fn changed(token: i32, vocab: usize) -> i32 {
     (token + 1) % vocab as i32
 }
 
-pub fn future(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn future(examination: &Examination) -> Result<Checked, SubjectError> {
     let subject = &examination.subject;
     if !examination.model().causal {
-        return Ok(Outcome::skipped("the model is not causal: every position may read the future"));
+        return Ok(Checked::skipped("the model is not causal: every position may read the future"));
     }
     let batch = examination.two_samples();
     let (len, vocab) = (batch.len, subject.config.dims().vocab);
     if len < 2 {
-        return Ok(Outcome::skipped("samples have a single token"));
+        return Ok(Checked::skipped("samples have a single token"));
     }
     // In evaluation, and in training with the same dropout (keras#23038).
     let dropped = examination.dropped()?;
@@ -54,7 +54,7 @@ pub fn future(examination: &Examination) -> Result<Outcome, SubjectError> {
             let earlier = largest_difference(rows(&after, len, 0, 0, t), rows(&before, len, 0, 0, t));
             if earlier > TOLERANCE * scale {
                 let mode = if trains { "in training" } else { "in evaluation" };
-                return Ok(Outcome::failed(
+                return Ok(Checked::failed(
                     format!("changing the token at {t} moves outputs before it by {earlier:.2e}, {mode}"),
                     "the causal mask is missing, one place off or applied after the softmax; or something else mixes positions: \
                      a convolution that looks ahead, a statistic over the sequence or the batch, a shift in the wrong direction",
@@ -66,20 +66,20 @@ pub fn future(examination: &Examination) -> Result<Outcome, SubjectError> {
         }
     }
     if most == 0.0 {
-        return Ok(Outcome::failed(
+        return Ok(Checked::failed(
             "changing a token moves no output at all",
             "the model does not read its tokens",
             "follow one token from the embedding to the logits",
         ));
     }
     let places: Vec<String> = places.iter().map(usize::to_string).collect();
-    Ok(Outcome::ok(format!(
+    Ok(Checked::ok(format!(
         "changed token {}: earlier outputs stay, later ones move by {least:.2} or more, dropout off and on",
         places.join(", ")
     )))
 }
 
-pub fn samples(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn samples(examination: &Examination) -> Result<Checked, SubjectError> {
     let subject = &examination.subject;
     let batch = examination.two_samples();
     let (len, dims) = (batch.len, subject.config.dims());
@@ -98,13 +98,13 @@ pub fn samples(examination: &Examination) -> Result<Outcome, SubjectError> {
     let moved = largest_difference(rows(&after, len, 1, 0, len), rows(&before, len, 1, 0, len));
     let own = largest_difference(rows(&after, len, 0, 0, len), rows(&before, len, 0, 0, len));
     if moved > TOLERANCE * largest(&before.values).max(1.0) {
-        return Ok(Outcome::failed(
+        return Ok(Checked::failed(
             format!("changing the first sample moves the second by {moved:.2e}"),
             "a statistic over the batch (batch norm), or axes of batch and sequence mixed up",
             "normalise each position by itself (layer norm); keep B the first axis in every reshape",
         ));
     }
-    Ok(Outcome::ok(format!("changing the first sample moves it by {own:.2} and the second not at all")))
+    Ok(Checked::ok(format!("changing the first sample moves it by {own:.2} and the second not at all")))
 }
 
 /// The largest movement of outputs at positions that are not padding when what stands in padding is changed.
@@ -129,11 +129,11 @@ fn moved_by_padding(subject: &Subject, inputs: &Inputs) -> Result<f64, SubjectEr
     Ok(moved.fold(0.0, f64::max) / largest(&before.values).max(1.0))
 }
 
-pub fn padding(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn padding(examination: &Examination) -> Result<Checked, SubjectError> {
     let subject = &examination.subject;
     let mut seen = vec![];
     let failed = |what: &str, moved: f64| {
-        Outcome::failed(
+        Checked::failed(
             format!(
                 "changing tokens at padded positions of {what} moves other outputs by {moved:.2e} of the largest logit"
             ),
@@ -168,7 +168,7 @@ pub fn padding(examination: &Examination) -> Result<Outcome, SubjectError> {
         });
     }
     Ok(match seen[..] {
-        [] => Outcome::skipped("samples are too short to hold padding"),
-        _ => Outcome::ok(format!("what stands in padding of {} moves nothing", seen.join(" and of "))),
+        [] => Checked::skipped("samples are too short to hold padding"),
+        _ => Checked::ok(format!("what stands in padding of {} moves nothing", seen.join(" and of "))),
     })
 }

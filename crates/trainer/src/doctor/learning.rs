@@ -4,9 +4,9 @@ use architecture::{ModelConfig, Positions};
 use data::IGNORE;
 use model::parameters::{self, ParameterShape};
 
-use super::compare::{largest, largest_difference};
+use super::deviation::{largest, largest_difference};
 use super::examination::Examination;
-use super::report::Outcome;
+use super::finding::Checked;
 use super::subject::{Inputs, Subject, SubjectError, losses};
 
 /// How far the untrained loss may lie above ln(classes): logits of variance v cost about v/2.
@@ -14,7 +14,7 @@ const ABOVE: f64 = 1.0;
 /// How far below, beyond four standard errors.
 const BELOW: f64 = 0.05;
 
-pub fn untrained_loss(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn untrained_loss(examination: &Examination) -> Result<Checked, SubjectError> {
     let inputs = Inputs::new(examination.scored_batch(4 * examination.effort.samples));
     let pass = examination.untrained.evaluate(&inputs)?;
     // Positions of one sample are alike, so the standard error is that of the samples' means.
@@ -39,26 +39,26 @@ pub fn untrained_loss(examination: &Examination) -> Result<Outcome, SubjectError
     let chance = (classes as f64).ln();
     let seen = format!("{loss:.4} nats; ln({classes}) = {chance:.4}");
     if !loss.is_finite() {
-        return Ok(Outcome::failed(
+        return Ok(Checked::failed(
             format!("the loss is {loss}"),
             "a logarithm or division of zero in the forward pass",
             "look for the first node that is not finite",
         ));
     }
     Ok(if loss < chance - BELOW - error {
-        Outcome::failed(
+        Checked::failed(
             seen,
             "the model knows the answer before it has learnt: the target leaks into the input, or the weights are not new",
             "see the checks of the future and of the targets",
         )
     } else if loss > chance + ABOVE + error {
-        Outcome::failed(
+        Checked::failed(
             seen,
             "logits are too large at the start: a norm or a scale is missing, or the initial weights are too wide",
             "norm the stream before the output layer; draw its weights within ±1/sqrt(d_model)",
         )
     } else {
-        Outcome::ok(seen)
+        Checked::ok(seen)
     })
 }
 
@@ -74,7 +74,7 @@ fn is_looked_up(path: &str) -> bool {
     path.ends_with("token.weight") || path.ends_with("position.weight")
 }
 
-pub fn reach(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn reach(examination: &Examination) -> Result<Checked, SubjectError> {
     let subject = &examination.untrained;
     let inputs = Inputs::new(examination.scored_batch(examination.effort.samples));
     let gradients = subject.gradient(&inputs)?;
@@ -103,12 +103,12 @@ pub fn reach(examination: &Examination) -> Result<Outcome, SubjectError> {
         let cause = "the loss does not depend on it: it is not used, used behind a detach or a multiplication by zero";
         let fix = "find where it should enter the forward pass; what no loss reaches is not trained";
         if dead.len() == columns {
-            return Ok(Outcome::failed(format!("{path} gets no gradient at all"), cause, fix));
+            return Ok(Checked::failed(format!("{path} gets no gradient at all"), cause, fix));
         }
         if !dead.is_empty() && !is_looked_up(path) {
             let seen =
                 format!("{} of {columns} columns of {path} get no gradient, the first of them {}", dead.len(), dead[0]);
-            return Ok(Outcome::failed(seen, cause, fix));
+            return Ok(Checked::failed(seen, cause, fix));
         }
     }
     let exempt = match cancelled {
@@ -117,10 +117,10 @@ pub fn reach(examination: &Examination) -> Result<Outcome, SubjectError> {
             format!("; {n} key biases are exempt: they add the same to every score of a row, which the softmax cancels")
         }
     };
-    Ok(Outcome::ok(format!("{} parameters, every column of their weights{exempt}", places.len() - cancelled)))
+    Ok(Checked::ok(format!("{} parameters, every column of their weights{exempt}", places.len() - cancelled)))
 }
 
-pub fn gradients(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn gradients(examination: &Examination) -> Result<Checked, SubjectError> {
     let subject = &examination.untrained;
     let inputs = Inputs::new(examination.scored_batch(examination.effort.samples));
     let gradients = subject.gradient(&inputs)?;
@@ -145,7 +145,7 @@ pub fn gradients(examination: &Examination) -> Result<Outcome, SubjectError> {
             off = (found - expected).abs() / allowed(short);
         }
         if off.is_nan() || off > 1.0 {
-            return Ok(Outcome::failed(
+            return Ok(Checked::failed(
                 format!(
                     "moving {} along one direction changes the loss by {found:.5} a unit, but its gradient says {expected:.5}",
                     places[index].path
@@ -156,7 +156,7 @@ pub fn gradients(examination: &Examination) -> Result<Outcome, SubjectError> {
         }
         worst = worst.max((found - expected).abs() / norm.max(1e-3));
     }
-    Ok(Outcome::ok(format!(
+    Ok(Checked::ok(format!(
         "{count} of {} parameters, each along one direction; worst by {:.1} %",
         places.len(),
         100.0 * worst
@@ -198,11 +198,11 @@ fn difference(
     Ok((at(1.0)? - at(-1.0)?) / (2.0 * step))
 }
 
-pub fn accumulation(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn accumulation(examination: &Examination) -> Result<Checked, SubjectError> {
     let subject = &examination.untrained;
     let mut whole = examination.scored_batch(examination.effort.samples);
     if whole.batch < 2 {
-        return Ok(Outcome::skipped("the task scores too little for two micro-batches"));
+        return Ok(Checked::skipped("the task scores too little for two micro-batches"));
     }
     // The first sample is scored once, the others as often as the task says: so a mean of means differs.
     let first = whole.targets.iter().position(|&target| target != IGNORE).unwrap_or(0);
@@ -228,7 +228,7 @@ pub fn accumulation(examination: &Examination) -> Result<Outcome, SubjectError> 
         } else {
             "each micro-batch is averaged by itself: one with few scored positions weighs as much as one with many"
         };
-        return Ok(Outcome::failed(
+        return Ok(Checked::failed(
             format!(
                 "micro-batches of {} and {} scored positions: the gradient is {ratio:.3} times as long as the whole batch's and \
                  off by {:.1} % of its largest entry; loss {:.5} instead of {loss:.5}",
@@ -241,17 +241,17 @@ pub fn accumulation(examination: &Examination) -> Result<Outcome, SubjectError> 
             "divide every micro-batch's summed loss by the scored positions of the whole step",
         ));
     }
-    Ok(Outcome::ok(format!(
+    Ok(Checked::ok(format!(
         "micro-batches of {} and {} scored positions; off by {off:.0e} of the largest entry",
         parts[0].scored(),
         parts[1].scored()
     )))
 }
 
-pub fn overfit(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn overfit(examination: &Examination) -> Result<Checked, SubjectError> {
     let config = examination.model();
     if config.positions == Positions::None && !config.causal {
-        return Ok(Outcome::skipped("neither positions nor a causal mask: equal tokens get equal outputs"));
+        return Ok(Checked::skipped("neither positions nor a causal mask: equal tokens get equal outputs"));
     }
     let batch = examination.scored_batch(examination.effort.samples.min(4));
     let lr = 3e-3 * (64.0 / config.d_model as f64).min(1.0);
@@ -269,14 +269,14 @@ pub fn overfit(examination: &Examination) -> Result<Outcome, SubjectError> {
         losses.len() - 1
     );
     Ok(if last <= (most * first).max(enough) {
-        Outcome::ok(seen)
+        Checked::ok(seen)
     } else {
         let cause = if last >= 0.99 * first {
             "updates do not lower the loss: the optimiser steps the wrong way, not at all, or on other tensors than the model's"
         } else {
             "the gradient or the update is partly wrong, or the model cannot tell the positions apart"
         };
-        Outcome::failed(
+        Checked::failed(
             format!("{seen}, more than {:.0} % of the first", 100.0 * most),
             cause,
             "see the checks of reach and gradients; then train on one sample and print the loss of each step",

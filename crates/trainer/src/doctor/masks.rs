@@ -2,10 +2,10 @@
 
 use model::parameters;
 
-use super::compare::{is_finite, largest, row};
+use super::deviation::{is_finite, largest, row};
 use super::examination::{AttentionPlace, Examination, Reads, forbids};
+use super::finding::Checked;
 use super::nodes::{Nodes, each_attention};
-use super::report::Outcome;
 use super::subject::{Inputs, SubjectError};
 
 /// A weight below this may have vanished in f32; its score is this far below the row's largest.
@@ -65,7 +65,7 @@ fn count(examination: &Examination, inputs: &Inputs, place: &AttentionPlace, nod
     counts
 }
 
-pub fn mask(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn mask(examination: &Examination) -> Result<Checked, SubjectError> {
     let probe = examination.probe()?;
     let (mut forbidden, mut allowed, mut most) = (0, 0, 0.0f64);
     let first = each_attention(examination, "", |place, nodes| {
@@ -74,7 +74,7 @@ pub fn mask(examination: &Examination) -> Result<Outcome, SubjectError> {
         most = most.max(largest(&nodes.get("scores").values));
         Ok(wrong_mask(&counts))
     })?;
-    if !matches!(first, Outcome::Ok { .. }) {
+    if !matches!(first, Checked::Ok { .. }) {
         return Ok(first);
     }
     // A large negative number in the place of minus infinity holds until scores are as large: so they are made large.
@@ -94,7 +94,7 @@ pub fn mask(examination: &Examination) -> Result<Outcome, SubjectError> {
         for (at, &weight) in maps.values.iter().enumerate() {
             let (b, i, j) = (at / (heads * lq * lk), at / lk % lq, at % lk);
             if probe.forbids(causal, place.reads, b, i, j) && weight != 0.0 {
-                return Ok(Outcome::failed(
+                return Ok(Checked::failed(
                     format!(
                         "with scores up to {LARGE_SCORE:e}, {name}{:?} = {weight:e} is forbidden",
                         [b, at / (lq * lk) % heads, i, j]
@@ -105,12 +105,12 @@ pub fn mask(examination: &Examination) -> Result<Outcome, SubjectError> {
             }
         }
     }
-    Ok(Outcome::ok(format!(
+    Ok(Checked::ok(format!(
         "{forbidden} forbidden connections weigh exactly 0, also with scores up to {LARGE_SCORE:e}; {allowed} allowed ones weigh more"
     )))
 }
 
-fn wrong_mask(counts: &Counts) -> Option<Outcome> {
+fn wrong_mask(counts: &Counts) -> Option<Checked> {
     let Counts { forbidden, allowed, future_read, padding_read, unread, own_unread, .. } = *counts;
     let example = counts.example.as_ref()?;
     let seen = format!(
@@ -145,10 +145,10 @@ fn wrong_mask(counts: &Counts) -> Option<Outcome> {
             "causal is [1, 1, Lq, Lk], padding [B, 1, 1, Lk]; combine them by or",
         )
     };
-    Some(Outcome::failed(seen, cause, fix))
+    Some(Checked::failed(seen, cause, fix))
 }
 
-pub fn rows(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn rows(examination: &Examination) -> Result<Checked, SubjectError> {
     let probe = examination.probe()?;
     let causal = examination.model().causal;
     let mut farthest = 0.0f64;
@@ -169,7 +169,7 @@ pub fn rows(examination: &Examination) -> Result<Outcome, SubjectError> {
         }
         Ok(None)
     })?;
-    if !matches!(evaluated, Outcome::Ok { .. }) {
+    if !matches!(evaluated, Checked::Ok { .. }) {
         return Ok(evaluated);
     }
     // Dropout acts after the maps are taken (pytorch#42929).
@@ -180,7 +180,7 @@ pub fn rows(examination: &Examination) -> Result<Outcome, SubjectError> {
         for at in 0..maps.values.len() / maps.shape[3].max(1) {
             let sum: f64 = row(&maps, at).iter().map(|&weight| f64::from(weight)).sum();
             if !((sum - 1.0).abs() <= TOLERANCE || sum == 0.0) {
-                return Ok(Outcome::failed(
+                return Ok(Checked::failed(
                     format!("with dropout, row {at} of {name} sums to {sum:.4}"),
                     "maps are taken after dropout",
                     "return the maps before dropout; apply it to a copy",
@@ -188,11 +188,11 @@ pub fn rows(examination: &Examination) -> Result<Outcome, SubjectError> {
             }
         }
     }
-    Ok(Outcome::ok(format!("farthest sum from 1: {farthest:.0e}; with dropout too, which acts later")))
+    Ok(Checked::ok(format!("farthest sum from 1: {farthest:.0e}; with dropout too, which acts later")))
 }
 
 /// Says why rows do not sum to 1, by what else does.
-fn wrong_rows(nodes: &Nodes, seen: String) -> Outcome {
+fn wrong_rows(nodes: &Nodes, seen: String) -> Checked {
     let (maps, scores) = (nodes.get("maps"), nodes.get("scores"));
     let column_sums = |b: usize, head: usize| {
         (0..nodes.lk).map(move |j| (b, head, j)).map(|(b, head, j)| {
@@ -229,14 +229,14 @@ fn wrong_rows(nodes: &Nodes, seen: String) -> Outcome {
     } else {
         ("weights are changed after the softmax", "leave the maps as the softmax gives them")
     };
-    Outcome::failed(seen, cause, fix)
+    Checked::failed(seen, cause, fix)
 }
 
-pub fn empty_row(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn empty_row(examination: &Examination) -> Result<Checked, SubjectError> {
     // The second of two samples is padding from end to end, and so is what its encoder reads.
     let mut batch = examination.scored_batch(2);
     if batch.batch < 2 {
-        return Ok(Outcome::skipped("the task scores too little for two samples"));
+        return Ok(Checked::skipped("the task scores too little for two samples"));
     }
     let padding = (0..2 * batch.len).map(|at| at >= batch.len).collect();
     if let Some(source) = &mut batch.source {
@@ -246,7 +246,7 @@ pub fn empty_row(examination: &Examination) -> Result<Outcome, SubjectError> {
     let inputs = Inputs { batch, padding: Some(padding) };
     let pass = examination.subject.trace(&inputs)?;
     let failed = |seen: String| {
-        Outcome::failed(
+        Checked::failed(
             seen,
             "a softmax over nothing but minus infinities is 0/0",
             "open such rows for the softmax and set them to zero after it, so that their gradient is zero too",
@@ -272,5 +272,5 @@ pub fn empty_row(examination: &Examination) -> Result<Outcome, SubjectError> {
             return Ok(failed(format!("the gradient of {} is not finite", place.path)));
         }
     }
-    Ok(Outcome::ok(format!("zero maps and contexts, finite logits, {} finite gradients", gradients.len())))
+    Ok(Checked::ok(format!("zero maps and contexts, finite logits, {} finite gradients", gradients.len())))
 }

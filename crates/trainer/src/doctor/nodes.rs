@@ -2,10 +2,10 @@
 
 use architecture::HostTensor;
 
-use super::compare::{unravel, worst};
+use super::deviation::{unravel, worst};
 use super::examination::{AttentionPlace, Examination, Probe, Reads};
-use super::report::Outcome;
-use super::shapes::table;
+use super::finding::Checked;
+use super::shapes::{NodeShape, table};
 use super::subject::SubjectError;
 
 /// Greatest deviation of a node in f32 from the same in f64, in units of its largest value.
@@ -30,7 +30,7 @@ impl<'a> Nodes<'a> {
         probe: &'a Probe,
         place: &AttentionPlace,
     ) -> Result<Option<Self>, SubjectError> {
-        let is_wrong = |row: &super::Row| row.found.as_ref() != Some(&row.expected);
+        let is_wrong = |row: &NodeShape| !row.is_right();
         if table(examination)?.iter().any(is_wrong) {
             return Ok(None);
         }
@@ -56,22 +56,22 @@ impl<'a> Nodes<'a> {
 pub(super) fn each_attention(
     examination: &Examination,
     seen: &str,
-    mut check: impl FnMut(&AttentionPlace, &Nodes) -> Result<Option<Outcome>, SubjectError>,
-) -> Result<Outcome, SubjectError> {
+    mut check: impl FnMut(&AttentionPlace, &Nodes) -> Result<Option<Checked>, SubjectError>,
+) -> Result<Checked, SubjectError> {
     let probe = examination.probe()?;
     let places = examination.attentions();
     for place in &places {
         let Some(nodes) = Nodes::of(examination, probe, place)? else {
-            return Ok(Outcome::skipped("a node has the wrong shape: see shapes"));
+            return Ok(Checked::skipped("a node has the wrong shape: see shapes"));
         };
         if let Some(problem) = check(place, &nodes)? {
             return Ok(problem);
         }
     }
     Ok(match places.len() {
-        0 => Outcome::skipped("the model has no attention: layers = 0"),
-        1 => Outcome::ok(format!("{seen} in the only attention")),
-        n => Outcome::ok(format!("{seen} in {n} attentions")),
+        0 => Checked::skipped("the model has no attention: layers = 0"),
+        1 => Checked::ok(format!("{seen} in the only attention")),
+        n => Checked::ok(format!("{seen} in {n} attentions")),
     })
 }
 
@@ -79,7 +79,7 @@ pub(super) fn each_attention(
 pub(super) type Mistake = (Vec<f64>, &'static str, &'static str);
 
 /// Compares a node with what it should be and, where it differs, with what usual mistakes would make of it.
-pub(super) fn compared(name: &str, found: &HostTensor, expected: &[f64], mistakes: &[Mistake]) -> Option<Outcome> {
+pub(super) fn compared(name: &str, found: &HostTensor, expected: &[f64], mistakes: &[Mistake]) -> Option<Checked> {
     let found_values = &found.values[..expected.len().min(found.values.len())];
     let off = worst(found_values, expected);
     if off.deviation <= TOLERANCE {
@@ -90,9 +90,9 @@ pub(super) fn compared(name: &str, found: &HostTensor, expected: &[f64], mistake
     let known = mistakes.iter().find(|(values, ..)| worst(found_values, values).deviation <= TOLERANCE);
     Some(match known {
         Some((_, cause, fix)) => {
-            Outcome::failed(format!("{seen}; it is exactly what this mistake gives"), *cause, *fix)
+            Checked::failed(format!("{seen}; it is exactly what this mistake gives"), *cause, *fix)
         }
-        None => Outcome::failed(
+        None => Checked::failed(
             seen,
             "the step that makes this node does something else than its formula",
             "compute this entry by hand from the node before it, and step through the code until they part",

@@ -6,9 +6,9 @@ use data::{Generator, Split};
 use model::{Call, CallError, Decoder, Output, Source};
 use runs::Config;
 
-use crate::batch::Tally;
-use crate::optimiser::{AdamW, FlatGradient};
-use crate::train::accumulate;
+use crate::training::batch::Tally;
+use crate::training::gradient::accumulate;
+use crate::training::optimiser::{AdamW, FlatGradient};
 
 /// The parts of a program that can be wrong. [`Headcount`] is this program; a variant with a mistake in one part is
 /// examined in the same way.

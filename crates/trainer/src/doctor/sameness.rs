@@ -4,9 +4,9 @@ use architecture::HostTensor;
 use model::Dropout;
 use model::parameters;
 
-use super::compare::{largest, largest_difference, worst};
+use super::deviation::{largest, largest_difference, worst};
 use super::examination::Examination;
-use super::report::Outcome;
+use super::finding::Checked;
 use super::subject::{Inputs, SubjectError};
 
 /// How far outputs may differ that are computed in another order, in units of the largest.
@@ -14,14 +14,14 @@ const TOLERANCE: f64 = 1e-4;
 /// The same between backends.
 const BACKEND_TOLERANCE: f64 = 1e-3;
 
-pub fn dropout(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn dropout(examination: &Examination) -> Result<Checked, SubjectError> {
     let inputs = Inputs::new(examination.two_samples());
     let dropped = examination.dropped()?;
     let without = examination.subject.evaluate(&inputs)?.logits.values;
     let [one, two] = [dropped.evaluate(&inputs)?, dropped.evaluate(&inputs)?].map(|pass| pass.logits.values);
     let off = largest_difference(&one, &without).max(largest_difference(&two, &one));
     if off > 1e-6 * largest(&without).max(1.0) {
-        return Ok(Outcome::failed(
+        return Ok(Checked::failed(
             format!("in evaluation, dropout 0.5 moves logits by {off:.3}"),
             "dropout stays on in evaluation",
             "evaluate with the model in evaluation mode, or pass no dropout",
@@ -31,7 +31,7 @@ pub fn dropout(examination: &Examination) -> Result<Outcome, SubjectError> {
     let [first, again, next] = [pass(0)?, pass(0)?, pass(1)?].map(|pass| pass.logits.values);
     let acts = largest_difference(&first, &without).min(largest_difference(&first, &next));
     if acts == 0.0 {
-        return Ok(Outcome::failed(
+        return Ok(Checked::failed(
             "in training, dropout 0.5 moves no logit",
             "dropout is never applied, or drops the same entries at every step",
             "apply it in training, with random numbers that depend on the step",
@@ -39,22 +39,22 @@ pub fn dropout(examination: &Examination) -> Result<Outcome, SubjectError> {
     }
     let repeats = largest_difference(&first, &again);
     if repeats > 1e-6 * largest(&first).max(1.0) {
-        return Ok(Outcome::failed(
+        return Ok(Checked::failed(
             format!("two passes of the same step differ by {repeats:.3}"),
             "dropout draws from a state that every pass moves on: a resumed run cannot repeat it",
             "draw masks from (seed, step, micro-batch, layer, place)",
         ));
     }
-    Ok(Outcome::ok(format!(
+    Ok(Checked::ok(format!(
         "tried at 0.5: evaluation is the same to the last bit or two, training moves logits by {acts:.1}"
     )))
 }
 
-pub fn head_order(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn head_order(examination: &Examination) -> Result<Checked, SubjectError> {
     let config = examination.model();
     let (h, g, k) = (config.heads, config.kv_heads(), config.d_head());
     if h < 2 {
-        return Ok(Outcome::skipped("there is one head"));
+        return Ok(Checked::skipped("there is one head"));
     }
     // Groups change places, and heads within each group, differently in each, so that no other order undoes it.
     let group = |new: usize| (new + 1) % g;
@@ -86,13 +86,13 @@ pub fn head_order(examination: &Examination) -> Result<Outcome, SubjectError> {
     let after = examination.subject.with_weights(&weights)?.evaluate(&inputs)?.logits.values;
     let off = largest_difference(&after, &before);
     Ok(if off > TOLERANCE * largest(&before).max(1.0) {
-        Outcome::failed(
+        Checked::failed(
             format!("renumbering the heads moves logits by {off:.3}"),
             "heads are not treated alike: split, grouped or merged in different orders, or something depends on a head's number",
             "see the checks of split, scores and merge: each must deal out columns h·K to (h+1)·K to head h",
         )
     } else {
-        Outcome::ok(format!("{h} heads renumbered: logits move by {off:.0e}"))
+        Checked::ok(format!("{h} heads renumbered: logits move by {off:.0e}"))
     })
 }
 
@@ -113,11 +113,11 @@ fn rows(tensor: &HostTensor, order: &[usize], k: usize) -> HostTensor {
     HostTensor { shape: tensor.shape.clone(), values: order.iter().flat_map(block).collect() }
 }
 
-pub fn decoding(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn decoding(examination: &Examination) -> Result<Checked, SubjectError> {
     /// Positions that are read one by one.
     const ALONE: usize = 8;
     if !examination.model().causal {
-        return Ok(Outcome::skipped("the model is not causal: it reads both ways, so nothing can be kept"));
+        return Ok(Checked::skipped("the model is not causal: it reads both ways, so nothing can be kept"));
     }
     let batch = examination.two_samples();
     let first = batch.len.div_ceil(2);
@@ -132,7 +132,7 @@ pub fn decoding(examination: &Examination) -> Result<Outcome, SubjectError> {
     let off = worst(&decoded, &expected);
     Ok(if off.deviation > TOLERANCE {
         let position = off.index / whole.shape[1] % batch.len;
-        Outcome::failed(
+        Checked::failed(
             format!(
                 "at position {position} a logit is {:.4} with the cache and {:.4} without",
                 off.found, off.expected
@@ -142,14 +142,14 @@ pub fn decoding(examination: &Examination) -> Result<Outcome, SubjectError> {
             "count positions on from what the cache holds; forbid key j to query i of Lq where j > i + Lk - Lq",
         )
     } else {
-        Outcome::ok(format!("{first} positions at once, then {alone} one by one: off by {:.0e}", off.deviation))
+        Checked::ok(format!("{first} positions at once, then {alone} one by one: off by {:.0e}", off.deviation))
     })
 }
 
-pub fn backend(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn backend(examination: &Examination) -> Result<Checked, SubjectError> {
     let flex = match &examination.flex {
         Ok(flex) => flex,
-        Err(why) => return Ok(Outcome::skipped(*why)),
+        Err(why) => return Ok(Checked::skipped(*why)),
     };
     let subject = &examination.subject;
     let other = subject.on(flex)?;
@@ -166,7 +166,7 @@ pub fn backend(examination: &Examination) -> Result<Outcome, SubjectError> {
         }
     }
     Ok(if logits > BACKEND_TOLERANCE || worst.0 > BACKEND_TOLERANCE {
-        Outcome::failed(
+        Checked::failed(
             format!(
                 "logits differ from flex by {logits:.1e}, gradients by {:.1e} (in {}) of their largest entry",
                 worst.0, worst.1
@@ -175,6 +175,6 @@ pub fn backend(examination: &Examination) -> Result<Outcome, SubjectError> {
             "try --backend flex; for wgpu another driver, and report it to Burn with the smallest such config",
         )
     } else {
-        Outcome::ok(format!("logits differ by {logits:.0e}, gradients by {:.0e} of their largest entry", worst.0))
+        Checked::ok(format!("logits differ by {logits:.0e}, gradients by {:.0e} of their largest entry", worst.0))
     })
 }

@@ -4,12 +4,12 @@ use architecture::{Merge, ModelConfig};
 use serde::Serialize;
 
 use super::examination::{AttentionPlace, Examination, Reads};
-use super::report::Outcome;
+use super::finding::Checked;
 use super::subject::SubjectError;
 
 /// A node of the table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct NodeShape {
     /// Such as `blocks.0.attention.scores`.
     pub node: String,
     /// Its axes in letters, such as `[B, H, Lq, Lk]`.
@@ -20,8 +20,9 @@ pub struct Row {
     pub found: Option<Vec<usize>>,
 }
 
-impl Row {
-    fn is_right(&self) -> bool {
+impl NodeShape {
+    /// Whether the node is there, of its shape.
+    pub fn is_right(&self) -> bool {
         self.found.as_ref() == Some(&self.expected)
     }
 
@@ -37,7 +38,7 @@ impl Row {
 ///
 /// # Errors
 /// An input that the model can't take.
-pub fn table(examination: &Examination) -> Result<Vec<Row>, SubjectError> {
+pub fn table(examination: &Examination) -> Result<Vec<NodeShape>, SubjectError> {
     let probe = examination.probe()?;
     let config = examination.model();
     let (b, l, d) = (probe.inputs.batch.batch, probe.inputs.batch.len, config.d_model);
@@ -45,7 +46,7 @@ pub fn table(examination: &Examination) -> Result<Vec<Row>, SubjectError> {
     let mut rows = vec![];
     let mut row = |node: String, axes, expected: Vec<usize>| {
         let found = probe.pass.nodes.iter().find(|found| found.name == node).map(|found| found.shape.clone());
-        rows.push(Row { node, axes, expected, found });
+        rows.push(NodeShape { node, axes, expected, found });
     };
     if config.has_encoder() {
         row("encoder.embedding".into(), "[B, Ls, D]", vec![b, ls, d]);
@@ -109,20 +110,20 @@ fn attention_nodes(config: &ModelConfig, b: usize, lq: usize, lk: usize) -> Vec<
     ]
 }
 
-pub fn shapes(examination: &Examination) -> Result<Outcome, SubjectError> {
+pub fn shapes(examination: &Examination) -> Result<Checked, SubjectError> {
     let rows = table(examination)?;
     Ok(match rows.iter().find(|row| !row.is_right()) {
         None => {
             let scores = rows.iter().rfind(|row| row.node.ends_with(".scores"));
             let scores = scores.map_or(String::new(), |row| format!("; scores {:?}", row.expected));
-            Outcome::ok(format!("{} nodes have the shape that the config says{scores}", rows.len()))
+            Checked::ok(format!("{} nodes have the shape that the config says{scores}", rows.len()))
         }
-        Some(Row { node, expected, found: None, .. }) => Outcome::failed(
+        Some(NodeShape { node, expected, found: None, .. }) => Checked::failed(
             format!("the pass has no node {node}, of shape {expected:?}"),
             "the forward pass leaves a step out",
             "compare the pass with the table of shapes, top to bottom",
         ),
-        Some(Row { node, axes, expected, found: Some(found) }) => Outcome::failed(
+        Some(NodeShape { node, axes, expected, found: Some(found) }) => Checked::failed(
             format!("{node} has shape {found:?}, expected {axes} = {expected:?}"),
             "axes swapped in the wrong order, or a width that is not heads · d_head",
             "split as [B, L, H·K] → [B, L, H, K] → swap axes 1 and 2 → [B, H, L, K], and back the same way before the merge",

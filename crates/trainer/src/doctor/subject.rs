@@ -13,8 +13,8 @@ use runs::Config;
 use thiserror::Error;
 
 use super::program::Program;
-use crate::batch::Tally;
-use crate::optimiser::AdamW;
+use crate::training::batch::Tally;
+use crate::training::optimiser::AdamW;
 
 /// A model that can't be examined.
 #[derive(Debug, Error)]

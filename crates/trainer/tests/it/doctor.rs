@@ -32,7 +32,7 @@ fn subject_config() -> Config {
 fn complaints(config: &Config, device: &Device, flex: Result<Device, &'static str>) -> Vec<String> {
     let subject = Subject::new(config, &Headcount, device).unwrap();
     let examination = Examination::new(&subject, &subject, flex).unwrap();
-    let findings = CHECKS.iter().map(|check| check.run(&examination));
+    let findings = CHECKS.iter().filter_map(|check| check.of_model(&examination));
     findings.filter(|finding| finding.outcome.is_failed()).map(|finding: Finding| finding.to_text()).collect()
 }
 
@@ -77,7 +77,7 @@ fn wgpu_is_healthy() {
     if skips_wgpu() {
         return;
     }
-    let device = trainer::backend::open(runs::Backend::Wgpu).unwrap();
+    let device = trainer::machine::backend::open(runs::Backend::Wgpu).unwrap();
     // Wide and easy, so that few updates learn a batch by heart: in software each takes a tenth of a second.
     let config = small(&["model.d_model=48", "task.registers=1", "task.seq_len=8"]);
     assert_eq!(complaints(&config, &device, Ok(Device::flex())), Vec::<String>::new());

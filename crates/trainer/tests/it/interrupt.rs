@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use burn::train::Interrupter;
 use runs::RunDirectory;
-use trainer::observer::Silent;
-use trainer::train::{Ending, train};
+use trainer::training::observer::Silent;
+use trainer::training::train::{Ending, train};
 
 use crate::support::*;
 
@@ -157,7 +157,7 @@ fn a_damaged_log_is_noticed_on_resume() {
         let damaged = damage(text.lines().collect());
         assert_ne!(damaged, text);
         fs::write(run.metrics_path(), damaged).unwrap();
-        let device = trainer::backend::open(config.backend).unwrap();
+        let device = trainer::machine::backend::open(config.backend).unwrap();
         let error = train(&config, &run, &device, &mut Silent, &Interrupter::new()).unwrap_err().to_string();
         assert!(error.contains("metrics.jsonl") && error.contains("step 50") && error.contains("--force"), "{error}");
     }

@@ -1,5 +1,7 @@
 //! The trainer as its users meet it: the program with its files and exit codes, and the loop below it.
 
+#![allow(clippy::disallowed_methods)] // tests write what no command may
+
 mod arms;
 mod backends;
 mod bench;
@@ -12,10 +14,16 @@ mod durable;
 mod generate;
 mod heads;
 mod interrupt;
+#[cfg(unix)]
+mod lost_output;
 mod malformed;
 mod optimiser;
 mod outcomes;
+#[cfg(unix)]
+mod outputs;
 mod report;
 mod reports;
 mod sequences;
+#[cfg(unix)]
+mod signals;
 mod support;

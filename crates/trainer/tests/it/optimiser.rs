@@ -9,9 +9,9 @@ use model::Decoder;
 use model::parameters;
 use runs::TrainConfig;
 use serde::Deserialize;
-use trainer::optimiser::AdamW;
-use trainer::schedule::learning_rate;
-use trainer::train::accumulate;
+use trainer::training::gradient::accumulate;
+use trainer::training::optimiser::AdamW;
+use trainer::training::schedule::learning_rate;
 
 #[derive(Deserialize)]
 struct Fixture {

@@ -7,10 +7,10 @@ use burn::tensor::Device;
 use data::{Batch, Generator, IGNORE, Split};
 use model::{Call, Decoder, parameters};
 use runs::TrainConfig;
-use trainer::batch::{DeviceBatch, Tally};
-use trainer::evaluate::FixedSet;
-use trainer::optimiser::{AdamW, FlatGradient};
-use trainer::train::accumulate;
+use trainer::training::batch::{DeviceBatch, Tally};
+use trainer::training::evaluate::FixedSet;
+use trainer::training::gradient::accumulate;
+use trainer::training::optimiser::{AdamW, FlatGradient};
 
 use crate::support::*;
 
@@ -118,7 +118,7 @@ fn lightning_2924_uneven_batches_are_weighted() {
 #[test]
 fn lightning_2924_a_set_scores_the_same_in_any_batches() {
     let config = small(&[]);
-    let model = trainer::arm::Arm::new(&config).model(&Device::flex()).unwrap();
+    let model = trainer::training::arm::Arm::new(&config).model(&Device::flex()).unwrap();
     let score =
         |batch| FixedSet::new(&config.task.task, Split::Validation, 25, batch).score(&model, &Device::flex()).unwrap();
     let whole = score(25);
@@ -180,7 +180,7 @@ fn transformers_1563_clips_once_per_optimiser_step() {
     assert!(largest_difference(expected, found) < 1e-8);
     // Micro-batches have longer gradients than their sum: clipping each would not be the same by chance.
     let config = small(&[]);
-    let model = trainer::arm::Arm::new(&config).model(&device()).unwrap();
+    let model = trainer::training::arm::Arm::new(&config).model(&device()).unwrap();
     let generator = Generator::new(&config.task.task, Split::Train, 0);
     let norms: f64 = (0..4)
         .map(|part| {

@@ -2,7 +2,7 @@
 
 use data::Split;
 use runs::Config;
-use trainer::train::Ending;
+use trainer::training::train::Ending;
 
 use crate::support::*;
 

@@ -10,9 +10,9 @@ use burn::tensor::Device;
 use burn::train::Interrupter;
 use runs::{Config, MetricLine, RunDirectory};
 use tempfile::TempDir;
-use trainer::batch::Tally;
-use trainer::observer::{Observer, Plan, Silent, Stepped};
-use trainer::train::{Ending, train};
+use trainer::training::batch::Tally;
+use trainer::training::observer::{Observer, Plan, Silent, Stepped};
+use trainer::training::train::{Ending, train};
 
 /// A model and task of a few milliseconds a step that still has everything: two heads, a fixed set that is passed more
 /// than once, evaluations between.
@@ -67,6 +67,15 @@ impl Workplace {
         command.current_dir(self.path()).args(arguments.split_whitespace());
         // A backtrace would hide what a user without it would see.
         command.env_remove("RUST_BACKTRACE").env_remove("BURN_DEVICE").stdin(Stdio::null());
+        // Tests that run in a background job ignore Ctrl-C, and what they start would, too.
+        #[cfg(unix)]
+        // SAFETY: a call that is allowed between fork and exec.
+        unsafe {
+            std::os::unix::process::CommandExt::pre_exec(&mut command, || {
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                Ok(())
+            });
+        }
         if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
             command.env("XDG_RUNTIME_DIR", self.path()); // Mesa's drivers want one
         }
@@ -199,7 +208,10 @@ pub fn train_until(config: &Config, out: &Path, stop: u64) -> (RunDirectory, End
     }
     let directory = RunDirectory::of(out, config);
     let _lock = directory.create(config).unwrap();
-    trainer::manifest::manifest(config, &Device::flex(), 1).unwrap().write(&directory.manifest_path()).unwrap();
+    trainer::training::manifest::manifest(config, &Device::flex(), 1)
+        .unwrap()
+        .write(&directory.manifest_path())
+        .unwrap();
     let interrupter = Interrupter::new();
     let mut observer: Box<dyn Observer> = match stop {
         u64::MAX => Box::new(Silent),

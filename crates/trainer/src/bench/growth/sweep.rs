@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use crate::bench::Sizes;
+use crate::bench::workload::Sizes;
 
 /// A size that grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]

@@ -7,10 +7,13 @@ use std::path::Path;
 use report::figures;
 use serde::Serialize;
 
-use super::super::{Failure, Success, print, tell};
-use super::{busy, conditions, short};
+use super::arguments::BenchArguments;
+use super::told::{busy, conditions};
 use crate::bench::growth::{Axis, Settings, Slope, Sweep, Swept, check, measure};
-use crate::cli::BenchArguments;
+use crate::commands::files::{refuse_linked, write_output};
+use crate::machine::exit::{Failure, Success};
+use crate::screen::output::{print, tell};
+use crate::screen::text::short;
 
 /// Seconds of a point's steps unless set: all usual points then take under five minutes on two cores.
 const SECONDS: f64 = 3.0;
@@ -33,6 +36,7 @@ pub fn run(arguments: &BenchArguments, folder: &Path, threads: usize) -> Result<
     };
     let base = arguments.sizes.given().unwrap_or_default();
     check(base, &sweeps).map_err(Failure::usage)?;
+    refuse_linked(folder)?;
     fs::create_dir_all(folder).map_err(|error| Failure::failed(format!("{}: {error}", folder.display())))?;
     let mut watch = |axis: Axis, value| tell(format!("measuring {} {value}", axis.name()));
     let swept = measure(base, &sweeps, settings, &mut watch).map_err(Failure::failed)?;
@@ -69,7 +73,7 @@ pub fn run(arguments: &BenchArguments, folder: &Path, threads: usize) -> Result<
 
 fn write(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     let path = folder.join(name);
-    fs::write(&path, content).map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+    write_output(&path, content.as_ref())?;
     print(format!("wrote {}", path.display()));
     Ok(())
 }

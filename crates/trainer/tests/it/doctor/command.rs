@@ -102,7 +102,7 @@ fn a_run_and_its_weights() {
         let (tensor, before) = (model.get_mut("blocks.0.mlp.up.weight").unwrap(), &initial["blocks.0.mlp.up.weight"]);
         let columns = tensor.shape[1];
         let config = Config::load(&run.config_path(), &[]).unwrap();
-        let rate = |step| trainer::schedule::learning_rate(&config.train, Some(25), step);
+        let rate = |step| trainer::training::schedule::learning_rate(&config.train, Some(25), step);
         let decay: f64 = (1..=120).map(|step| 1.0 - rate(step) * config.train.weight_decay).product();
         for row in 0..tensor.shape[0] {
             tensor.values[row * columns + 2] = (f64::from(before.values[row * columns + 2]) * decay) as f32;
@@ -125,6 +125,6 @@ fn a_run_and_its_weights() {
 
 fn initial_weights(run: &RunDirectory) -> runs::Tensors {
     let config = Config::load(&run.config_path(), &[]).unwrap();
-    let model = trainer::arm::Arm::new(&config).model(&burn::tensor::Device::flex()).unwrap();
+    let model = trainer::training::arm::Arm::new(&config).model(&burn::tensor::Device::flex()).unwrap();
     model::parameters::to_host(&model)
 }

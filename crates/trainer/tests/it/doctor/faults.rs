@@ -1,7 +1,7 @@
 //! One model for each mistake. Exactly the check meant for it must fail, and those whose failure follows from it.
 
 use burn::tensor::Device;
-use trainer::doctor::{CHECKS, Examination, Finding, Outcome, Subject};
+use trainer::doctor::{CHECKS, Checked, Examination, Finding, Subject};
 
 use super::reference::{Fault, Reference};
 use super::{difference, subject_config};
@@ -11,7 +11,7 @@ fn examined(fault: Fault, device: &Device, flex: Result<Device, &'static str>) -
     let program = Reference(fault);
     let subject = Subject::new(&subject_config(), &program, device).unwrap();
     let examination = Examination::new(&subject, &subject, flex).unwrap();
-    CHECKS.iter().map(|check| check.run(&examination)).collect()
+    CHECKS.iter().filter_map(|check| check.of_model(&examination)).collect()
 }
 
 fn failed(findings: &[Finding]) -> Vec<&'static str> {
@@ -29,7 +29,7 @@ fn assert_caught(fault: Fault, meant: &str, follow: &[&str], words: &str) {
     expected.sort_by_key(|name| CHECKS.iter().position(|check| check.name == *name));
     assert_eq!(failed(&findings), expected, "{fault:?}\n{text}");
     let meant = findings.iter().find(|finding| finding.check == meant).unwrap();
-    let Outcome::Failed { seen, cause, fix } = &meant.outcome else { panic!("{meant:?}") };
+    let Checked::Failed { seen, cause, fix } = &meant.outcome else { panic!("{meant:?}") };
     let said = format!("{seen} {cause} {fix}");
     assert!(said.contains(words), "{fault:?} is not named by {words:?}: {said}");
 }
@@ -109,7 +109,7 @@ fn logits_too_large_at_the_start() {
     weights.get_mut("logits.weight").unwrap().values.iter_mut().for_each(|value| *value *= 10.0);
     let wide = subject.with_weights(&weights).unwrap();
     let examination = Examination::new(&wide, &wide, Err("computes on flex")).unwrap();
-    let findings: Vec<Finding> = CHECKS.iter().map(|check| check.run(&examination)).collect();
+    let findings: Vec<Finding> = CHECKS.iter().filter_map(|check| check.of_model(&examination)).collect();
     assert_eq!(failed(&findings), ["untrained loss"]);
 }
 

@@ -11,9 +11,9 @@ use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use model::dropout::DropoutSite;
 use model::{Call, CallError, Decoder, Dropout, Output, Source};
 use runs::Config;
-use trainer::batch::{DeviceBatch, Tally, losses};
 use trainer::doctor::{Headcount, Program};
-use trainer::optimiser::{AdamW, FlatGradient};
+use trainer::training::batch::{DeviceBatch, Tally, losses};
+use trainer::training::optimiser::{AdamW, FlatGradient};
 
 /// A mistake; each is made somewhere by somebody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

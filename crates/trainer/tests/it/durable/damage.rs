@@ -1,7 +1,7 @@
 //! Damaged checkpoints: refused by name, or harmless; never a panic, never a different result.
 
 use runs::{Checkpoint, Checkpoints, Config};
-use trainer::train::Ending;
+use trainer::training::train::Ending;
 
 use super::*;
 

@@ -1,0 +1,112 @@
+//! The command line as a whole: from the process's arguments to its exit code.
+
+pub mod values;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::commands::train::{self, TrainArguments};
+use crate::machine::exit::{self, Failure, Success};
+use crate::machine::stop;
+use crate::screen::output::{lose, print};
+
+/// How many attention heads does a task need? Train matched arms and see.
+#[derive(Debug, Parser)]
+#[command(
+    name = "trainer",
+    version,
+    arg_required_else_help = true,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = format!(
+        "{}\n\n\
+        Examples:\n  \
+        trainer --config configs/h8.toml                    train 8 heads, half a minute\n  \
+        trainer --config configs/h8.toml --set model.heads=2 --seed 1\n  \
+        trainer --config configs/h8.toml --dry-run          what it would cost\n  \
+        trainer tasks registers --show 3                    look at samples",
+        exit::CODES
+    )
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub train: TrainArguments,
+}
+
+/// The commands, and what is about all of them.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    #[command(flatten)]
+    One(Box<crate::commands::Command>),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Runs the program with the process's arguments.
+pub fn main() -> ExitCode {
+    stop::outlive_file_limits();
+    match Cli::try_parse() {
+        Ok(cli) => exit::end(run(&cli)),
+        Err(error) if error.use_stderr() => {
+            drop(error.print()); // nobody to tell: the exit code has to do
+            ExitCode::from(exit::USAGE)
+        }
+        // The help or the version, which were asked for.
+        Err(error) => {
+            if let Err(error) = error.print() {
+                lose(&error);
+            }
+            exit::end(Ok(Success::Done))
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<Success, Failure> {
+    match &cli.command {
+        None => train::run(&cli.train),
+        Some(Command::One(command)) => command.run(),
+        Some(Command::Completions { shell }) => {
+            let mut script = vec![]; // clap_complete panics where its reader has gone away
+            clap_complete::generate(*shell, &mut Cli::command(), "trainer", &mut script);
+            print(String::from_utf8_lossy(&script).trim_end());
+            Ok(Success::Done)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn config_alone_means_train() {
+        let cli =
+            Cli::try_parse_from(["trainer", "--config", "a.toml", "--seed", "3", "--backend", "ndarray"]).unwrap();
+        assert!(cli.command.is_none());
+        assert_eq!(cli.train.config, Some("a.toml".into()));
+        assert_eq!(
+            values::overrides(&cli.train.overrides, cli.train.seed, cli.train.backend),
+            ["seed=3", "backend=ndarray"]
+        );
+        let cli = Cli::try_parse_from(["trainer", "train", "--config", "a.toml"]).unwrap();
+        assert!(matches!(cli.command, Some(Command::One(command)) if matches!(*command, commands::Command::Train(_))));
+    }
+
+    #[test]
+    fn unknown_backend_names_the_known() {
+        let error = Cli::try_parse_from(["trainer", "--config", "a.toml", "--backend", "wpgu"]).unwrap_err();
+        assert!(error.to_string().contains("did you mean `wgpu`?"), "{error}");
+    }
+}

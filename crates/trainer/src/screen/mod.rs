@@ -1,0 +1,7 @@
+//! What a user sees: [`output`] prints every line, [`text`] knows how numbers are written, the others show how runs go.
+
+pub mod dashboard;
+pub mod jobs;
+pub mod output;
+pub mod progress;
+pub mod text;

@@ -1,0 +1,42 @@
+//! A model's score on a fixed set.
+
+use burn::tensor::Device;
+use data::{Generator, Split, Task};
+use model::{CallError, Decoder};
+
+use super::batch::{DeviceBatch, Tally, losses};
+
+/// A set of samples that is the same for every run of a task.
+pub struct FixedSet {
+    generator: Generator,
+    examples: u64,
+    /// Samples a batch. Part of the run's configuration, so that sums do not depend on the machine.
+    batch: u64,
+}
+
+impl FixedSet {
+    /// The validation or test set of `task`.
+    pub fn new(task: &Task, split: Split, examples: u64, batch: u64) -> Self {
+        Self { generator: Generator::new(task, split, split.data_seed(0)), examples, batch }
+    }
+
+    /// Loss and accuracy of `model`, which must be in evaluation mode (`model.valid()`).
+    pub fn score(&self, model: &Decoder, device: &Device) -> Result<Tally, CallError> {
+        let mut tally = Tally::default();
+        for first in (0..self.examples).step_by(self.batch as usize) {
+            let indices: Vec<u64> = (first..(first + self.batch).min(self.examples)).collect();
+            tally.add(score(model, &self.generator.batch(&indices), device)?);
+        }
+        Ok(tally)
+    }
+}
+
+/// Loss and accuracy of `model`, which must be in evaluation mode, on one batch; nothing where no position is scored.
+///
+/// # Errors
+/// A batch that the model can't take.
+pub fn score(model: &Decoder, batch: &data::Batch, device: &Device) -> Result<Tally, CallError> {
+    let Some(batch) = DeviceBatch::new(batch, device) else { return Ok(Tally::default()) };
+    let logits = model.forward(batch.tokens.clone(), batch.call())?.logits;
+    Ok(Tally::of(losses(logits.clone(), &batch), logits, &batch.host_targets))
+}

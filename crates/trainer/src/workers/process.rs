@@ -1,0 +1,145 @@
+//! The process of a worker, as the one that started it sees it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+
+use runs::RunError;
+use thiserror::Error;
+
+use super::job::{Job, JobProgress};
+use crate::machine::exit::INTERRUPTED;
+use crate::machine::stop::Workers;
+
+/// A worker that can't be started, or a run directory that can't be prepared.
+#[derive(Debug, Error)]
+pub enum WorkerError {
+    /// This program's own file is gone, or the system refuses another process.
+    #[error("can't start a worker process: {0}")]
+    Start(#[from] std::io::Error),
+    /// The run directory can't be read or written.
+    #[error(transparent)]
+    Files(#[from] RunError),
+}
+
+/// A running process.
+pub(super) struct Worker {
+    index: usize,
+    child: Child,
+    /// Held open: its end tells the worker to stop, also where this process dies.
+    input: Option<ChildStdin>,
+    reports: JoinHandle<()>,
+    complaints: JoinHandle<String>,
+    workers: Workers,
+}
+
+impl Worker {
+    /// Starts a process for job number `index`, among `workers`; what it reports goes to `sender`.
+    pub fn start(
+        index: usize,
+        job: &Job,
+        threads: usize,
+        sender: Sender<(usize, JobProgress)>,
+        workers: &Workers,
+    ) -> Result<Self, WorkerError> {
+        let directory = &job.directory;
+        drop(directory.create(&job.config)?); // writes config.toml; the worker takes the lock
+        let mut command = Command::new(std::env::current_exe()?);
+        #[cfg(unix)]
+        {
+            // Ctrl-C on the terminal is for this process, which passes it on.
+            use std::os::unix::process::CommandExt;
+            command.process_group(0);
+        }
+        command
+            .arg("train")
+            .arg("--worker")
+            .arg("--config")
+            .arg(directory.config_path())
+            .arg("--out")
+            .arg(directory.path().parent().unwrap_or(Path::new(".")))
+            .args(["--threads", &threads.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = {
+            let mut ids = workers.ids();
+            let child = command.spawn()?;
+            ids.push(child.id());
+            child
+        };
+        let input = child.stdin.take();
+        let output = child.stdout.take();
+        let reports = std::thread::spawn(move || {
+            for line in output.into_iter().flat_map(|output| BufReader::new(output).lines()).map_while(Result::ok) {
+                if let Ok(progress) = serde_json::from_str(&line) {
+                    let _ = sender.send((index, progress)); // nobody listens any more: nothing to report to
+                }
+            }
+        });
+        let errors = child.stderr.take();
+        let complaints = std::thread::spawn(move || {
+            let mut text = vec![];
+            if let Some(errors) = errors {
+                // What could be read is what there is to tell.
+                drop(BufReader::new(errors).read_to_end(&mut text));
+            }
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        Ok(Self { index, child, input, reports, complaints, workers: workers.clone() })
+    }
+
+    /// The number of its job.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Its standard input ends: it stops after its step and saves.
+    pub fn ask_to_stop(&mut self) {
+        self.input = None;
+    }
+
+    /// Itself, and whether the process has ended.
+    pub fn poll(mut self) -> (Self, bool) {
+        let mut ids = self.workers.ids();
+        let has_ended = !matches!(self.child.try_wait(), Ok(None));
+        if has_ended {
+            ids.retain(|id| *id != self.child.id());
+        }
+        drop(ids);
+        (self, has_ended)
+    }
+
+    /// Of a process that has ended; all its reports have been sent by then.
+    pub fn last_words(mut self) -> LastWords {
+        drop(self.reports.join());
+        let status = self.child.wait();
+        let has_saved = status.as_ref().is_ok_and(|status| status.code() == Some(INTERRUPTED.into()));
+        let status = status.map_or_else(|error| error.to_string(), ended);
+        let complaints = self.complaints.join().unwrap_or_default();
+        let words = match complaints.trim() {
+            "" => status,
+            words => format!("{words} ({status})"),
+        };
+        LastWords { has_saved, words }
+    }
+}
+
+/// What a process left behind.
+pub(super) struct LastWords {
+    /// Whether it said that it had stopped and saved.
+    pub has_saved: bool,
+    /// What it complained of, or how it ended.
+    pub words: String,
+}
+
+/// How a process ended, and what a kill may mean that nobody asked for.
+fn ended(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    if std::os::unix::process::ExitStatusExt::signal(&status) == Some(9) {
+        return format!("{status}: killed, perhaps for want of memory; fewer --jobs need less");
+    }
+    status.to_string()
+}

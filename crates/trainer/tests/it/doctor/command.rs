@@ -17,7 +17,7 @@ fn redacted(text: &str) -> String {
     for line in text.lines() {
         match (is_measured(line), line.starts_with("ok ")) {
             (true, _) if line.contains("nothing wrong") => lines.push(line.split(" (").next().unwrap().to_string()),
-            (true, _) => lines.push(format!("{}...", &line[..24])),
+            (true, _) => lines.push(format!("{}...", line.chars().take(24).collect::<String>())),
             (false, true) => lines.push(line.split_whitespace().map(unmeasured).collect::<Vec<_>>().join(" ")),
             (false, false) => lines.push(line.to_string()),
         }

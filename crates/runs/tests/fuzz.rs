@@ -10,9 +10,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use headcount_runs::{
-    Checkpoint, Checkpoints, Config, Experiment, HostTensor, MetricLine, MetricsLog, Tensors, read_metrics,
-};
+use architecture::HostTensor;
+use headcount_runs::{Checkpoint, Checkpoints, Config, Experiment, MetricLine, MetricsLog, Tensors, read_metrics};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 

@@ -251,7 +251,8 @@ fn saved_is_said_after_looking() {
         .map(|rest| rest.split_whitespace().next().unwrap().parse().unwrap())
         .collect();
     let mut found = saved_steps(&place);
-    (said.sort(), found.sort());
+    said.sort();
+    found.sort();
     assert_eq!(said, found, "{ran:?}");
     assert!(ran.stdout.contains("every run has saved"), "{ran:?}");
 }

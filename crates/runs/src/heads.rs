@@ -24,7 +24,7 @@ pub const SCHEMA_VERSION: u32 = 2;
 pub const SHOWN_POSITIONS: usize = 64;
 
 /// The content of a run's `heads.json`: what every head does, at some steps of the training and before it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HeadAnalysis {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,

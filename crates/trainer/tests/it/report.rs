@@ -52,7 +52,8 @@ fn a_missing_run_is_no_mismatch_of_the_arms() {
     let place = Workplace::new();
     place.file("small.toml", SMALL);
     let experiment = "baseline = \"h1\"\nseeds = 3\nwhy_seeds = \"a test\"\n[metric]\nmargin = 0.02\n[base]\nconfig = \"small.toml\"\n\
-        train.steps = 4\ntrain.warmup = 1\ntrain.eval_every = 2\n[arms.h1]\nmodel.heads = 1\n[arms.h2]\n";
+        train.steps = 4\ntrain.warmup = 1\ntrain.eval_every = 2\n\
+        train.batch_size = 200\n[arms.h1]\nmodel.heads = 1\n[arms.h2]\n";
     place.file("tiny.toml", experiment);
     place.run("compare tiny.toml --jobs 1").expect(0);
     let folder = place.path().join("runs/tiny");

@@ -60,6 +60,7 @@ mod tests {
         fs::create_dir_all(run.join("checkpoints/step-5")).unwrap();
         fs::create_dir_all(run.join("snapshots")).unwrap();
         fs::write(run.join("config.toml"), "").unwrap();
+        fs::write(run.join(".lock"), "").unwrap();
         for name in [
             "checkpoints/step-5/model.safetensors",
             "checkpoints/../checkpoints/step-5/model.safetensors",

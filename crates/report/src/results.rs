@@ -184,6 +184,30 @@ pub enum ResultsError {
     Folder { path: PathBuf, source: io::Error },
 }
 
+impl ResultsError {
+    /// As [`RunError::is_unwritten`].
+    pub fn is_unwritten(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        match self {
+            Self::Run(error) => error.is_unwritten(),
+            Self::Folder { source, .. } => {
+                self.is_read_only() || matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+            }
+            _ => false,
+        }
+    }
+
+    /// As [`RunError::is_read_only`].
+    pub fn is_read_only(&self) -> bool {
+        use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+        match self {
+            Self::Run(error) => error.is_read_only(),
+            Self::Folder { source, .. } => matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem),
+            _ => false,
+        }
+    }
+}
+
 impl Results {
     /// What the runs of an experiment come to.
     ///

@@ -7,13 +7,13 @@ use burn::tensor::Device;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use report::{ExperimentRuns, terminal};
-use runs::Backend;
 use runs::heads::{ExperimentHeads, HeadAnalysis};
+use runs::{Backend, RunError};
 
 use super::files::{open_run, refuse_linked};
 use crate::machine::backend;
 use crate::machine::exit::{Failure, Success};
-use crate::screen::output::{is_live, print, print_json};
+use crate::screen::output::{is_live, print, print_json, tell};
 
 /// Arguments of `heads`.
 #[derive(Args, Clone, Debug)]
@@ -43,7 +43,16 @@ pub fn of_run(folder: &Path, anew: bool) -> Result<HeadAnalysis, Failure> {
     let run = open_run(folder)?;
     refuse_linked(folder)?;
     let device = device(run.config().backend)?;
-    analysis::analyse_or_read(&run, Steps::All, &device, anew).map_err(Failure::failed)
+    let analysed = analysis::analyse_or_read(&run, Steps::All, &device, anew).map_err(Failure::failed)?;
+    tell_unkept(analysed.not_kept.as_ref());
+    Ok(analysed.analysis)
+}
+
+/// Says that what is shown could not be kept.
+fn tell_unkept(not_kept: Option<&RunError>) {
+    if let Some(error) = not_kept {
+        tell(format!("the analysis is shown but not kept: {error}"));
+    }
 }
 
 /// Analyses the heads of every run of an experiment, each of which keeps its own heads.json, and returns the experiment's.
@@ -55,8 +64,9 @@ pub fn of_experiment(runs: &ExperimentRuns) -> Result<ExperimentHeads, Failure> 
         line.set_length(all as u64);
         line.set_position((done + 1).min(all) as u64);
     };
-    let analysed = analysis::of_runs(&runs.records, &device, false, progress);
+    let (analysed, not_kept) = analysis::of_runs(&runs.records, &device, false, progress);
     line.finish_and_clear();
+    tell_unkept(not_kept.as_ref());
     Ok(report::heads::of_experiment(runs, analysed))
 }
 

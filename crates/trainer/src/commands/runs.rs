@@ -10,6 +10,9 @@ use crate::machine::exit::{Failure, Success};
 use crate::screen::output::{one_line, print, print_pretty_json};
 use crate::screen::text::{bytes, count};
 
+/// Where runs are, unless told otherwise.
+const DEFAULT: &str = "runs";
+
 /// Arguments of `runs`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "States:\n  \
@@ -21,7 +24,7 @@ use crate::screen::text::{bytes, count};
         Exit code 3 where one is damaged.")]
 pub struct RunsArguments {
     /// Folders with run directories, at any depth, or run directories themselves.
-    #[arg(value_name = "DIR", default_value = "runs")]
+    #[arg(value_name = "DIR", default_value = DEFAULT)]
     pub folders: Vec<PathBuf>,
     /// Compare every checksum: of checkpoints, snapshots, manifests, configs and metrics.
     #[arg(long)]
@@ -34,8 +37,14 @@ pub struct RunsArguments {
 pub fn run(arguments: &RunsArguments) -> Result<Success, Failure> {
     let mut found = vec![];
     for folder in &arguments.folders {
-        for run in inspection::find(folder).map_err(Failure::usage)? {
-            found.push(inspection::inspect(&run, arguments.verify));
+        match inspection::find(folder) {
+            Ok(runs) => found.extend(runs.iter().map(|run| inspection::inspect(run, arguments.verify))),
+            // Nobody has trained anything here yet.
+            Err(error) if error.is_absent() && arguments.folders == [PathBuf::from(DEFAULT)] => {}
+            Err(error) if error.is_absent() => {
+                return Err(Failure::usage(format!("{}: there is no such folder", folder.display())));
+            }
+            Err(error) => return Err(Failure::usage(error)),
         }
     }
     let totals = Totals::of(&found);

@@ -28,7 +28,7 @@ function ledgerSection(section) {
     ["Initial weights of equal shape", pairsOf(ledger.other_weights)],
     ["Program", ledger.programs.map(programWords).join("; ") + (ledger.programs.length > 1 ? " (mixed!)" : "")],
     ["Backend", ledger.backends.join(", ") + (ledger.backends.length > 1 ? " (mixed!)" : "")],
-    ["Vector instructions", ledger.simd.join(", ") + (ledger.simd.length > 1 ? " (mixed!)" : "")],
+    ...(ledger.simd.length > 0 ? [["Vector instructions", ledger.simd.join(", ") + (ledger.simd.length > 1 ? " (mixed!)" : "")]] : []),
   ];
   const keys = [...new Set(ledger.differences.map(({ key }) => key))];
   for (const key of keys) {

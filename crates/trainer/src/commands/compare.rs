@@ -39,7 +39,7 @@ pub struct CompareArguments {
     /// Where to compute, for every arm.
     #[arg(long, value_name = "NAME", value_parser = parse_backend)]
     pub backend: Option<Backend>,
-    /// Take runs of other versions of this program or of other backends too, and say so in the result.
+    /// Take runs of other builds of this program, backends or vector instructions too, and say so in the result.
     #[arg(long)]
     pub mixed: bool,
     /// Show the arms, how they match and what they cost; train nothing.
@@ -223,7 +223,7 @@ fn train_all(
     pool::run(&jobs, at_once, threads, &mut table, stop).map_err(Failure::failed)
 }
 
-/// Finished runs of another version of this program are not taken for this one's, unless asked.
+/// Runs of another build of this program, or on other vector instructions, are not taken for this one's, unless asked.
 fn refuse_other_programs(planned: &[PlannedRun], arguments: &CompareArguments) -> Result<(), Failure> {
     if arguments.mixed {
         return Ok(());
@@ -241,6 +241,14 @@ fn refuse_other_programs(planned: &[PlannedRun], arguments: &CompareArguments) -
                 return Err(Failure::failed(format!(
                     "{} was made by another version of this program ({earlier}; this is {program}): take another --out, remove it, or allow it with --mixed",
                     directory.path().display(),
+                )));
+            }
+            let simd = backend::simd(run.config.backend);
+            if let Some(level) = earlier.levels().find(|level| Some(*level) != simd.as_ref()) {
+                return Err(Failure::failed(format!(
+                    "{} was made with {level} vector instructions and this would use {}, which differ in last digits: set HEADCOUNT_SIMD={level} where the processor has them, take another --out, remove it, or allow it with --mixed",
+                    directory.path().display(),
+                    simd.as_deref().unwrap_or("none"),
                 )));
             }
         }

@@ -23,7 +23,7 @@ pub struct ReportArguments {
     /// Show report.html in the browser.
     #[arg(long)]
     pub open: bool,
-    /// Take runs of other versions of this program or of other backends too, and say so in the result.
+    /// Take runs of other builds of this program, backends or vector instructions too, and say so in the result.
     #[arg(long)]
     pub mixed: bool,
 }

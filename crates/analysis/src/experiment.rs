@@ -4,39 +4,41 @@ use std::collections::HashSet;
 
 use burn::tensor::Device;
 use runs::{
-    RunRecord,
+    RunError, RunRecord,
     heads::{HeadAnalysis, RunHeads},
 };
 
-use crate::run::{Steps, kept_or_made};
+use crate::run::{Analysed, Steps, kept_or_made};
 
 /// Analyses every run of an experiment, in their order: the first finished run of each arm at every snapshot, the others
 /// untrained and at the end. What a run's own `heads.json` holds already is taken from there, unless `anew`. `progress` is told
 /// how many runs of how many are done.
 ///
-/// A run that can't be analysed is no error: its [`RunHeads::problem`] says why.
+/// A run that can't be analysed is no error: its [`RunHeads::problem`] says why. Beside the runs stands why an analysis could
+/// not be kept, the first time that there was no room or no permission.
 pub fn of_runs(
     records: &[RunRecord],
     device: &Device,
     anew: bool,
     mut progress: impl FnMut(usize, usize),
-) -> Vec<RunHeads> {
+) -> (Vec<RunHeads>, Option<RunError>) {
     let mut has_timeline = HashSet::new();
-    let mut runs = vec![];
+    let (mut runs, mut unkept) = (vec![], None);
     for (index, record) in records.iter().enumerate() {
         progress(index, records.len());
         let arm = record.plan.arm.as_str();
-        let run = of_run(record, !has_timeline.contains(arm), device, anew);
+        let (run, not_kept) = of_run(record, !has_timeline.contains(arm), device, anew);
+        unkept = unkept.or(not_kept);
         if run.analysis.is_some() {
             has_timeline.insert(arm);
         }
         runs.push(run);
     }
     progress(records.len(), records.len());
-    runs
+    (runs, unkept)
 }
 
-fn of_run(record: &RunRecord, with_timeline: bool, device: &Device, anew: bool) -> RunHeads {
+fn of_run(record: &RunRecord, with_timeline: bool, device: &Device, anew: bool) -> (RunHeads, Option<RunError>) {
     let steps = if with_timeline { Steps::All } else { Steps::Ends };
     let kept = record.heads().filter(|_| !anew);
     let result = match (record.problem(), record.open()) {
@@ -44,12 +46,12 @@ fn of_run(record: &RunRecord, with_timeline: bool, device: &Device, anew: bool) 
         (None, Some(open)) => kept_or_made(open, kept, steps, device).map_err(|error| error.to_string()),
         (None, None) => Err("not run".into()),
     };
-    let (analysis, problem) = match result {
-        Ok(analysis) if with_timeline => (Some(analysis), None),
-        Ok(analysis) => (Some(ends(analysis)), None),
-        Err(problem) => (None, Some(problem)),
+    let (analysis, not_kept, problem) = match result {
+        Ok(Analysed { analysis, not_kept }) if with_timeline => (Some(analysis), not_kept, None),
+        Ok(Analysed { analysis, not_kept }) => (Some(ends(analysis)), not_kept, None),
+        Err(problem) => (None, None, Some(problem)),
     };
-    RunHeads { pair: record.plan.pair, directory: record.directory_name(), analysis, problem }
+    (RunHeads { pair: record.plan.pair, directory: record.directory_name(), analysis, problem }, not_kept)
 }
 
 /// The untrained model and the end, without maps.

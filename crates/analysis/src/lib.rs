@@ -30,4 +30,4 @@ mod snapshot;
 
 pub use error::HeadError;
 pub use experiment::of_runs;
-pub use run::{Steps, analyse, analyse_or_read};
+pub use run::{Analysed, Steps, analyse, analyse_or_read};

@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 use runs::{
-    OpenRun, Status, Summary, Tensors,
+    OpenRun, RunError, Status, Summary, Tensors,
     heads::{AttentionSite, HeadAnalysis, SCHEMA_VERSION},
     weights_fingerprint,
 };
@@ -43,11 +43,20 @@ pub fn analyse(open: &OpenRun, steps: Steps, device: &Device) -> Result<HeadAnal
 /// nothing is computed. With `anew` it is computed in any case.
 ///
 /// # Errors
-/// As [`analyse`], and where the file can't be written.
-pub fn analyse_or_read(open: &OpenRun, steps: Steps, device: &Device, anew: bool) -> Result<HeadAnalysis, HeadError> {
+/// As [`analyse`]. That there is no room or no permission to write the file is told beside the analysis.
+pub fn analyse_or_read(open: &OpenRun, steps: Steps, device: &Device, anew: bool) -> Result<Analysed, HeadError> {
     // What is damaged, another run's or of another version is made anew.
     let kept = if anew { None } else { open.heads().unwrap_or_default() };
     kept_or_made(open, kept.as_ref(), steps, device)
+}
+
+/// An analysis, and why it could not be kept in the run directory, if that is so.
+#[derive(Debug)]
+pub struct Analysed {
+    /// What the heads do.
+    pub analysis: HeadAnalysis,
+    /// [`RunError::is_unwritten`].
+    pub not_kept: Option<RunError>,
 }
 
 /// `kept`, if it is what is asked for, made from the same; else the analysis made anew, and written.
@@ -56,18 +65,22 @@ pub(crate) fn kept_or_made(
     kept: Option<&HeadAnalysis>,
     steps: Steps,
     device: &Device,
-) -> Result<HeadAnalysis, HeadError> {
+) -> Result<Analysed, HeadError> {
     let run = Run::open(open)?;
     let computed_from = run.computed_from()?;
     if let Some(kept) = kept
         && kept.computed_from == computed_from
         && run.steps(steps).iter().all(|step| kept.steps.iter().any(|kept| kept.step == *step))
     {
-        return Ok(kept.clone());
+        return Ok(Analysed { analysis: kept.clone(), not_kept: None });
     }
     let analysis = run.analyse(&computed_from, steps, device)?;
-    run.open.write_heads(&analysis)?;
-    Ok(analysis)
+    let not_kept = match run.open.write_heads(&analysis) {
+        Ok(()) => None,
+        Err(error) if error.is_unwritten() => Some(error),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Analysed { analysis, not_kept })
 }
 
 /// A run that is done, and the steps at which it has weights.

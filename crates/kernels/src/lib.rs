@@ -19,6 +19,7 @@ pub mod mask;
 
 mod activation;
 mod backend;
+mod level;
 
 #[cfg(feature = "flex")]
 mod extension;
@@ -30,5 +31,6 @@ pub use attention::{Attending, Projection, attention, self_attention};
 pub use backend::{in_pool, is_fused};
 pub use cross_entropy::cross_entropy;
 pub use layer_norm::layer_norm;
+pub use level::{LEVEL_VARIABLE, Level, LevelError, level};
 pub use linear::linear;
 pub use mask::{AttentionMask, MaskError, PreparedMask};

@@ -168,8 +168,8 @@ pub struct RunProblem {
 #[derive(Debug, Error)]
 pub enum ResultsError {
     /// The arms are not what the experiment says they are.
-    #[error("the arms don't match:\n{}", .0.iter().map(|mismatch| format!("  {mismatch}")).collect::<Vec<_>>().join("\n"))]
-    Mismatch(Vec<Mismatch>),
+    #[error("the arms don't match:\n{}", runs::ledger::explain(*.regime, .mismatches))]
+    Mismatch { regime: Regime, mismatches: Vec<Mismatch> },
     /// No run has left anything to read.
     #[error("{}: no run of the experiment has finished yet", .folder.display())]
     NoRuns { folder: PathBuf },
@@ -182,6 +182,30 @@ pub enum ResultsError {
     /// The folder of the figures.
     #[error("can't create {}: {source}", .path.display())]
     Folder { path: PathBuf, source: io::Error },
+}
+
+impl ResultsError {
+    /// As [`RunError::is_unwritten`].
+    pub fn is_unwritten(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        match self {
+            Self::Run(error) => error.is_unwritten(),
+            Self::Folder { source, .. } => {
+                self.is_read_only() || matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+            }
+            _ => false,
+        }
+    }
+
+    /// As [`RunError::is_read_only`].
+    pub fn is_read_only(&self) -> bool {
+        use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+        match self {
+            Self::Run(error) => error.is_read_only(),
+            Self::Folder { source, .. } => matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem),
+            _ => false,
+        }
+    }
 }
 
 impl Results {
@@ -197,7 +221,8 @@ impl Results {
             return Err(ResultsError::NoRuns { folder: folder.clone() });
         }
         let ledger = ledger(runs, mixed_ok);
-        ledger.check(experiment.regime).map_err(ResultsError::Mismatch)?;
+        let regime = experiment.regime;
+        ledger.check(regime).map_err(|mismatches| ResultsError::Mismatch { regime, mismatches })?;
         let arms = arms::arms(runs)?;
         let verdicts = verdicts::verdicts(experiment, &arms)?;
         Ok(Self {

@@ -20,10 +20,14 @@ const CURVE: usize = 48;
 
 /// The result as text of some 30 lines, none with a line end of its own at the end. `folder` is where the files are.
 pub fn summary(results: &Results, folder: &Path) -> String {
+    format!("{}\n\n{}", answer(results), files(folder))
+}
+
+/// [`summary`] of a result that is in no files.
+pub fn answer(results: &Results) -> String {
     let mut sections = vec![head(results), table(results), curves(results), tuning(results), stability(results)];
     sections.push(format!("matching\n{}", indented(&results.ledger.to_string())));
     sections.push(problems(results));
-    sections.push(files(folder));
     sections.retain(|section| !section.is_empty());
     sections.join("\n\n")
 }

@@ -4,6 +4,7 @@
 //! comes back as a [`ConfigError`] that shows the file, the line, the key's full path and the nearest valid name.
 
 mod backend;
+mod meaning;
 mod resolve;
 mod train;
 
@@ -13,6 +14,7 @@ use architecture::{Dims, ModelConfig, SourceDims};
 use data::{Sets, Task};
 use serde::Serialize;
 
+use self::meaning::Meanings;
 use crate::document::{self, Document};
 
 pub use crate::document::{ConfigError, Diagnostic, Excerpt, Problem, Shown};
@@ -77,7 +79,19 @@ impl Config {
             let help = vec!["a config needs at least the lines `[task]` and `kind = \"registers\"`".into()];
             return Err(Diagnostic { problem, origin: origin.into(), place, help }.into());
         }
-        resolve::resolve(Document { origin, text, overrides })
+        let mut meanings = Meanings::of(overrides);
+        loop {
+            let document = Document { origin, text, overrides: &meanings.overrides, given: overrides };
+            let error = match resolve::resolve(document) {
+                Ok(config) => return Ok(config),
+                Err(error) => error,
+            };
+            // At most once for each override.
+            if !meanings.reread(&error) {
+                let help = meanings.help(&error);
+                return Err(error.with_help(help));
+            }
+        }
     }
 
     /// The resolved config: every default written, in the order of the documentation. Reading it gives an equal config.

@@ -47,6 +47,14 @@ pub enum State {
 pub struct Lock {
     // The operating system releases the lock with the file.
     _file: File,
+    unprotected: Option<String>,
+}
+
+impl Lock {
+    /// Where the file system has no locks, what is therefore not protected: a sentence for the user.
+    pub fn unprotected(&self) -> Option<&str> {
+        self.unprotected.as_deref()
+    }
 }
 
 impl RunDirectory {
@@ -202,21 +210,26 @@ impl RunDirectory {
             std::thread::sleep(Duration::from_millis(20));
             locked = file.try_lock();
         }
-        match locked {
-            Ok(()) => {}
+        let unprotected = match locked {
+            Ok(()) => None,
+            // BOINC#1563: on some network file systems no run could begin.
+            Err(TryLockError::Error(error)) if files::is_not_offered(&error, &[files::ENOLCK]) => Some(format!(
+                "{}: this file system has no locks ({error}), so nothing keeps two processes from writing to one run at once",
+                self.path.display()
+            )),
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
                 // Where the system also keeps others from reading, the holder has no name.
                 let _ = file.take(100).read_to_string(&mut holder);
-                let holder = if holder.is_empty() { "another process".into() } else { holder.trim().to_string() };
+                let holder = holder.lines().next().map_or("another process", str::trim).to_string();
                 return Err(RunError::Locked { path: self.path.clone(), holder });
             }
             Err(TryLockError::Error(error)) => return Err(io()(error)),
-        }
+        };
         let holder = format!("process {}\n", std::process::id());
         let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(holder.as_bytes()));
         written.map_err(io())?;
-        Ok(Lock { _file: file })
+        Ok(Lock { _file: file, unprotected })
     }
 
     /// Whether a process writes to the run at this moment.

@@ -86,6 +86,22 @@ impl RunError {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
+    /// Whether the operating system lets nothing be written there: a folder of another user, a file system that is only to be
+    /// read. What was to be written can still be shown.
+    pub fn is_read_only(&self) -> bool {
+        use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+        matches!(self, Self::Io { action, source, .. }
+            if *action != "read" && matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem))
+    }
+
+    /// Whether something that was to be written could not be, for want of room or of permission.
+    pub fn is_unwritten(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        self.is_read_only()
+            || matches!(self, Self::Io { action, source, .. }
+                if *action != "read" && matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge))
+    }
+
     /// For `map_err` on what the operating system answers.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();

@@ -124,16 +124,40 @@ pub(crate) fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
 
-/// Waits until the disk has the folder's list of names.
+/// Waits until the disk has the folder's list of names, where its file system does that for folders.
 pub(crate) fn sync_folder(folder: Option<&Path>) -> Result<(), RunError> {
     // Only Unix opens folders as files.
     match folder.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder }) {
         Some(folder) if cfg!(unix) => {
-            File::open(folder).and_then(|file| file.sync_all()).map_err(RunError::io("write", folder))
+            File::open(folder).and_then(|file| unless_refused(file.sync_all())).map_err(RunError::io("write", folder))
         }
         _ => Ok(()),
     }
 }
+
+/// A file system that does not know how to sync a folder has done what it can (rocksdb#2929); one that tried and failed has
+/// not.
+fn unless_refused(synced: std::io::Result<()>) -> std::io::Result<()> {
+    synced.or_else(|error| if is_not_offered(&error, &[EINVAL]) { Ok(()) } else { Err(error) })
+}
+
+/// Whether a file system answers that it does not offer what it was asked for: ENOSYS, EOPNOTSUPP, ENOTSUP, or one of `others`.
+pub(crate) fn is_not_offered(error: &std::io::Error, others: &[i32]) -> bool {
+    error.kind() == ErrorKind::Unsupported
+        || error.raw_os_error().is_some_and(|code| NOT_OFFERED.contains(&code) || others.contains(&code))
+}
+
+#[cfg(unix)]
+pub(crate) use libc::{EINVAL, ENOLCK};
+#[cfg(unix)]
+const NOT_OFFERED: [i32; 3] = [libc::ENOSYS, libc::EOPNOTSUPP, libc::ENOTSUP];
+// Elsewhere no folder is synced, and `ErrorKind` says the rest.
+#[cfg(not(unix))]
+pub(crate) const EINVAL: i32 = i32::MIN;
+#[cfg(not(unix))]
+pub(crate) const ENOLCK: i32 = i32::MIN;
+#[cfg(not(unix))]
+const NOT_OFFERED: [i32; 0] = [];
 
 /// Reads a whole regular file, refusing one of more than `most` bytes before any memory is taken for it.
 ///
@@ -252,6 +276,19 @@ mod tests {
         assert!(matches!(write_output(Path::new("/dev/null"), b"x"), Err(RunError::Special { .. })));
         assert!(matches!(write_output(&folder.path().join("no/such"), b"x"), Err(RunError::Io { .. })));
         assert_eq!(fs::read(run.join("checkpoints/step-5/model.safetensors")).unwrap(), b"the run's");
+    }
+
+    /// rocksdb#2929: network file systems answer EINVAL, or ENOTSUP, to fsync of a folder; EIO is a disk that failed.
+    #[cfg(unix)]
+    #[test]
+    fn rocksdb_2929_a_folder_that_cant_be_synced_is_no_failure() {
+        let answer = |code| unless_refused(Err(std::io::Error::from_raw_os_error(code)));
+        for code in [libc::EINVAL, libc::ENOTSUP, libc::EOPNOTSUPP, libc::ENOSYS] {
+            assert!(answer(code).is_ok(), "{code}");
+        }
+        for code in [libc::EIO, libc::ENOSPC, libc::EDQUOT, libc::EROFS, libc::EBADF] {
+            assert_eq!(answer(code).unwrap_err().raw_os_error(), Some(code));
+        }
     }
 
     /// Whatever goes wrong half-way, the old file is there and nothing else is.

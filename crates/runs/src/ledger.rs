@@ -55,10 +55,16 @@ pub struct Ledger {
     pub other_weights: Vec<WeightsMismatch>,
     /// Pairs of runs that were held against each other for the three fields above.
     pub pairs_compared: usize,
+    /// As many as the experiment has in all: before training only each arm's first run is looked at.
+    #[serde(default)]
+    pub pairs_planned: usize,
     /// Programs that ran, each once.
     pub programs: Vec<Program>,
     /// Backends that ran, each once, sorted.
     pub backends: Vec<String>,
+    /// Vector instructions that ran, each once, sorted; see [`Manifest::simd`].
+    #[serde(default)]
+    pub simd: Vec<String>,
 }
 
 /// Two runs of a pair with another cost.
@@ -127,6 +133,47 @@ pub enum Mismatch {
     /// Runs of several backends.
     #[error("runs of different backends are not compared: {}", .backends.join(", "))]
     Backends { backends: Vec<String> },
+    /// Runs on several kinds of vector instructions.
+    #[error("runs of different vector instructions differ in last digits and are not compared, unless with --mixed: {}", .levels.join(", "))]
+    Levels { levels: Vec<String> },
+}
+
+/// Mismatches as lines of text: keys that differ in several arms once, the first few, and what would let them be.
+pub fn explain(regime: Regime, mismatches: &[Mismatch]) -> String {
+    const MOST: usize = 6;
+    let mut lines: Vec<String> = vec![];
+    let mut keys: Vec<&str> = vec![];
+    for mismatch in mismatches {
+        match mismatch {
+            Mismatch::Key { key, .. } if keys.contains(&key.as_str()) => {}
+            Mismatch::Key { key, arm, .. } => {
+                keys.push(key);
+                let is_another =
+                    |other: &&Mismatch| matches!(other, Mismatch::Key { key: k, arm: a, .. } if k == key && a != arm);
+                let others = mismatches.iter().filter(is_another).count();
+                let more = match others {
+                    0 => String::new(),
+                    1 => ", and in 1 other arm".into(),
+                    others => format!(", and in {others} other arms"),
+                };
+                lines.push(format!("{mismatch}{more}"));
+            }
+            _ => lines.push(mismatch.to_string()),
+        }
+    }
+    let left_out = lines.len().saturating_sub(MOST);
+    lines.truncate(MOST);
+    if left_out > 0 {
+        lines.push(format!("and {left_out} more"));
+    }
+    let mut text = lines.iter().map(|line| format!("  - {line}")).collect::<Vec<_>>().join("\n");
+    let of_machine = |mismatch: &Mismatch| {
+        matches!(mismatch, Mismatch::Programs { .. } | Mismatch::Backends { .. } | Mismatch::Levels { .. })
+    };
+    if regime != Regime::Free && !mismatches.iter().all(of_machine) {
+        text += "\n  `regime = \"free\"` in the experiment's file compares them all the same, and the report says what differs";
+    }
+    text
 }
 
 fn allowed(regime: Regime) -> &'static str {
@@ -157,10 +204,14 @@ impl Ledger {
         }
         if !self.mixed_ok {
             if self.programs.len() > 1 {
-                mismatches.push(Mismatch::Programs { programs: self.programs.iter().map(render::program).collect() });
+                mismatches
+                    .push(Mismatch::Programs { programs: self.programs.iter().map(Program::to_string).collect() });
             }
             if self.backends.len() > 1 {
                 mismatches.push(Mismatch::Backends { backends: self.backends.clone() });
+            }
+            if self.simd.len() > 1 {
+                mismatches.push(Mismatch::Levels { levels: self.simd.clone() });
             }
         }
         if mismatches.is_empty() { Ok(()) } else { Err(mismatches) }

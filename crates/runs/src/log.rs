@@ -30,6 +30,8 @@ pub struct Log<T> {
     file: BufWriter<File>,
     /// The lines of the last step: nothing may repeat them or go before them.
     last: Option<(u64, Vec<&'static str>)>,
+    /// Of every line so far.
+    hasher: blake3::Hasher,
     lines: PhantomData<T>,
 }
 
@@ -75,8 +77,11 @@ impl<T: Line> Log<T> {
             Err(RunError::Json { .. } | RunError::LineTooLong { .. }) if step < u64::MAX => {}
             read => read?,
         }
-        file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(io())?;
-        Ok(Self { path: path.into(), file: BufWriter::new(file), last, lines: PhantomData })
+        let mut hasher = blake3::Hasher::new();
+        file.set_len(end).and_then(|()| file.rewind()).map_err(io())?;
+        hasher.update_reader(&file).map_err(RunError::io("read", path))?;
+        file.seek(SeekFrom::Start(end)).map_err(io())?;
+        Ok(Self { path: path.into(), file: BufWriter::new(file), last, hasher, lines: PhantomData })
     }
 
     /// Adds a line.
@@ -94,7 +99,14 @@ impl<T: Line> Log<T> {
         }
         let mut text = serde_json::to_vec(line).map_err(RunError::json(&self.path, 0))?;
         text.push(b'\n');
+        self.hasher.update(&text);
         self.file.write_all(&text).map_err(RunError::io("write", &self.path))
+    }
+
+    /// BLAKE3 of every line so far, 64 hex digits: of the file, after [`Log::flush`]. It is kept as lines come, so that a
+    /// checkpoint of a long run reads nothing again.
+    pub fn hash(&self) -> String {
+        self.hasher.finalize().to_hex().to_string()
     }
 
     /// Hands all lines to the operating system: other programs see them, and a crash of this one keeps them.

@@ -1,6 +1,6 @@
 //! `manifest.json`: what a run was, so that two runs can be shown to match.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, fmt, path::Path};
 
 use architecture::Parts;
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,48 @@ pub struct Program {
     pub commit: Option<String>,
     /// Whether the sources differed from that commit, where that is known.
     pub dirty: Option<bool>,
+    /// A hash of its sources, compiler, flags and features, where that is known: two builds of one changed commit differ in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+}
+
+/// A later call that went on with a run, other than the one before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resumed {
+    /// Optimiser steps that were done before it.
+    pub after_step: u64,
+    /// The program that went on.
+    pub program: Program,
+    /// What computed from there on.
+    pub device: String,
+    /// Its vector instructions: [`Manifest::simd`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simd: Option<String>,
+}
+
+impl fmt::Display for Program {
+    /// "0.1.0, commit 1a2b3c4d5e, with changes, build 0123456789abcdef".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.commit {
+            Some(commit) => write!(
+                f,
+                "{}, commit {}",
+                self.version,
+                commit.chars().filter(char::is_ascii_alphanumeric).take(10).collect::<String>()
+            )?,
+            None => write!(f, "{}, commit unknown", self.version)?,
+        }
+        if self.dirty == Some(true) {
+            f.write_str(", with changes")?;
+        }
+        match &self.build {
+            Some(build) => {
+                write!(f, ", build {}", build.chars().filter(char::is_ascii_alphanumeric).take(16).collect::<String>())
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// BLAKE3 hashes, 64 hex digits each.
@@ -53,6 +95,10 @@ pub struct Manifest {
     pub backend: String,
     /// What computed, in the backend's words.
     pub device: String,
+    /// Vector instructions of the CPU's kernels (`avx512`, `avx2`, `portable`), on which last bits depend; `None` where
+    /// something else computes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simd: Option<String>,
     /// CPU threads.
     pub threads: usize,
     /// Trained numbers, by part of the model.
@@ -64,9 +110,50 @@ pub struct Manifest {
     pub tokens_per_step: u64,
     /// Proof of what the run started from.
     pub fingerprints: Fingerprints,
+    /// Where another program or another device went on with it; of a run of one kind, nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<Resumed>,
 }
 
 impl Manifest {
+    /// The programs that ran, in their order.
+    pub fn programs(&self) -> impl Iterator<Item = &Program> {
+        std::iter::once(&self.program).chain(self.resumed.iter().map(|resumed| &resumed.program))
+    }
+
+    /// The vector instructions that were used, in their order.
+    pub fn levels(&self) -> impl Iterator<Item = &String> {
+        self.simd.iter().chain(self.resumed.iter().filter_map(|resumed| resumed.simd.as_ref()))
+    }
+
+    /// What the call that goes on after `step`, and of which `now` is the manifest, has otherwise than the last one, a
+    /// sentence each; where there is any, it is kept in [`Manifest::resumed`].
+    pub fn go_on(&mut self, after_step: u64, now: &Self) -> Vec<String> {
+        let last = self.resumed.last();
+        let (program, device, simd) =
+            last.map_or((&self.program, &self.device, &self.simd), |last| (&last.program, &last.device, &last.simd));
+        let mut changes = vec![];
+        if *program != now.program {
+            changes.push(format!("this is program {}, and it was begun by {program}", now.program));
+        }
+        if *device != now.device {
+            changes.push(format!("this is {}, and it was begun on {device}", now.device));
+        }
+        if *simd != now.simd {
+            let named = |level: &Option<String>| level.clone().unwrap_or_else(|| "none".into());
+            changes.push(format!(
+                "these are {} vector instructions, and it was begun with {}",
+                named(&now.simd),
+                named(simd)
+            ));
+        }
+        if !changes.is_empty() {
+            let (program, device, simd) = (now.program.clone(), now.device.clone(), now.simd.clone());
+            self.resumed.push(Resumed { after_step, program, device, simd });
+        }
+        changes
+    }
+
     /// Writes the file, whole or not at all.
     ///
     /// # Errors
@@ -140,13 +227,15 @@ mod tests {
     fn manifest() -> Manifest {
         Manifest {
             config: "seed = 3\n".into(),
-            program: Program { version: "0.1.0".into(), commit: None, dirty: Some(true) },
+            program: Program { version: "0.1.0".into(), commit: None, dirty: Some(true), build: None },
             backend: "flex".into(),
             device: "CPU".into(),
             threads: 2,
             parameters: [("embedding", 1024), ("attention", 16_576)].into_iter().collect(),
             flops_per_step: [("attention", 100), ("logits", 7)].into_iter().collect(),
             tokens_per_step: 2048,
+            resumed: vec![],
+            simd: None,
             fingerprints: Fingerprints {
                 data: "aa".into(),
                 weights: "bb".into(),

@@ -215,6 +215,23 @@ mod tests {
         assert_eq!(seen.len(), lines);
     }
 
+    /// What is hashed line by line is the file, however often it was opened and cut.
+    #[test]
+    fn the_hash_that_is_kept_is_the_file_s() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.jsonl");
+        let of_file = || blake3::hash(&fs::read(&path).unwrap()).to_hex().to_string();
+        write(&path, 1..=60);
+        assert_eq!(MetricsLog::open(&path).unwrap().hash(), of_file());
+        let mut log = MetricsLog::open_until(&path, 50).unwrap();
+        assert_eq!(log.hash(), of_file());
+        for step in 51..=55 {
+            log.append(&metric(step, Split::Train)).unwrap();
+            log.sync().unwrap();
+            assert_eq!(log.hash(), of_file());
+        }
+    }
+
     #[test]
     fn a_cut_last_line_is_dropped_wherever_it_was_cut() {
         let folder = tempfile::tempdir().unwrap();

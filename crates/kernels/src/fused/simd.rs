@@ -6,45 +6,14 @@ use std::sync::OnceLock;
 
 use pulp::{Simd, WithSimd};
 
-/// Widest instructions that may be used.
 #[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
-    /// 16 numbers at a time (x86-64-v4).
-    Avx512,
-    /// 8 numbers at a time, with fused multiply-add (x86-64-v3).
-    Avx2,
-    /// 4 numbers at a time, which every x86-64 has.
-    Portable,
-}
+use crate::level::Level;
 
-/// Environment variable that holds the kernels back to `avx2` or `portable` instructions, to test what other machines run.
-#[cfg(target_arch = "x86_64")]
-pub(crate) const LEVEL_VARIABLE: &str = "HEADCOUNT_SIMD";
-
-/// The level in use, the same for the whole process.
+/// The level in use, the same for the whole process; the program refuses one that is none before anything is computed.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn level() -> Level {
     static LEVEL: OnceLock<Level> = OnceLock::new();
-    *LEVEL.get_or_init(|| {
-        let best = best();
-        match std::env::var(LEVEL_VARIABLE).as_deref() {
-            Ok("portable") => Level::Portable,
-            Ok("avx2") if best == Level::Avx512 => Level::Avx2,
-            _ => best,
-        }
-    })
-}
-
-#[cfg(target_arch = "x86_64")]
-fn best() -> Level {
-    if pulp::x86::V4::is_available() {
-        Level::Avx512
-    } else if pulp::x86::V3::is_available() {
-        Level::Avx2
-    } else {
-        Level::Portable
-    }
+    *LEVEL.get_or_init(|| crate::level().unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// Runs `op` with the widest vectors of the machine.

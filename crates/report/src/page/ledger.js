@@ -28,6 +28,7 @@ function ledgerSection(section) {
     ["Initial weights of equal shape", pairsOf(ledger.other_weights)],
     ["Program", ledger.programs.map(programWords).join("; ") + (ledger.programs.length > 1 ? " (mixed!)" : "")],
     ["Backend", ledger.backends.join(", ") + (ledger.backends.length > 1 ? " (mixed!)" : "")],
+    ...(ledger.simd.length > 0 ? [["Vector instructions", ledger.simd.join(", ") + (ledger.simd.length > 1 ? " (mixed!)" : "")]] : []),
   ];
   const keys = [...new Set(ledger.differences.map(({ key }) => key))];
   for (const key of keys) {
@@ -47,6 +48,6 @@ const FOLLOWS = ["Heads", "Key/value heads", "Width of a head"];
 
 const mark = (words, fine) => el("span", { class: `badge ${fine ? "" : "worse"}` }, words);
 
-function programWords({ version, commit, dirty }) {
-  return `${version}, commit ${commit ? commit.slice(0, 10) : "unknown"}${dirty ? ", with changes" : ""}`;
+function programWords({ version, commit, dirty, build }) {
+  return `${version}, commit ${commit ? commit.slice(0, 10) : "unknown"}${dirty ? ", with changes" : ""}${build ? `, build ${build}` : ""}`;
 }

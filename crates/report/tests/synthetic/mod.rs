@@ -141,13 +141,20 @@ fn manifest(run: &PlannedRun) -> Manifest {
     let blake3 = format!("token {}", config.seed);
     Manifest {
         config: config.to_toml(),
-        program: Program { version: "0.1.0".into(), commit: Some("0123456789abcdef".into()), dirty: Some(false) },
+        program: Program {
+            version: "0.1.0".into(),
+            commit: Some("0123456789abcdef".into()),
+            dirty: Some(false),
+            build: None,
+        },
         backend: config.backend.to_string(),
         device: "CPU".into(),
         threads: 1,
         parameters: Parts::from_iter([("attention", 16_576), ("mlp", 33_088)]),
         flops_per_step: Parts::from_iter([("attention", 250_000_000), ("mlp", 500_000_000)]),
         tokens_per_step: 2048,
+        resumed: vec![],
+        simd: None,
         fingerprints: Fingerprints {
             data: format!("data {}", config.seed),
             weights: format!("weights {}", config.seed),

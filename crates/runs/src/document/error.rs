@@ -104,6 +104,14 @@ impl ConfigError {
         Self { diagnostics }
     }
 
+    /// With one more piece of help, if there is any.
+    pub(crate) fn with_help(mut self, help: Option<String>) -> Self {
+        if let Some(first) = self.diagnostics.first_mut() {
+            first.help.extend(help);
+        }
+        self
+    }
+
     /// The problems found; at least one.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics

@@ -197,7 +197,8 @@ impl<'a> Section<'a> {
             Reason::WrongType { expected, found } => {
                 let written = place.map(|place| self.document.written(place)).unwrap_or_default();
                 let unquoted = written.trim_matches(['"', '\'']);
-                if found == "text" && expected.contains("number") && unquoted.parse::<f64>().is_ok() {
+                let is_in_file = matches!(place, Some(KeyPlace::File { .. }));
+                if is_in_file && found == "text" && expected.contains("number") && unquoted.parse::<f64>().is_ok() {
                     help.push(format!("write {unquoted} without quotes"));
                 }
                 let value = if found == "a section" { String::new() } else { format!(" = {written}") };

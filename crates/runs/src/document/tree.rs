@@ -14,7 +14,10 @@ use super::error::{ConfigError, Diagnostic, Excerpt, Problem, Shown};
 pub(crate) struct Document<'a> {
     pub origin: &'a str,
     pub text: &'a str,
+    /// As they are read.
     pub overrides: &'a [String],
+    /// As their user wrote them, and sees them in errors.
+    pub given: &'a [String],
 }
 
 /// Where a key and its value came from.
@@ -147,7 +150,7 @@ impl Document<'_> {
         let place = match place {
             None => Shown::File,
             Some(KeyPlace::File { key, .. }) => Shown::Excerpt(Excerpt::new(self.text, key.clone())),
-            Some(KeyPlace::Override(index)) => Shown::Override(shorten(&self.overrides[*index], 100)),
+            Some(KeyPlace::Override(index)) => Shown::Override(shorten(&self.given[*index], 100)),
         };
         Diagnostic { problem, origin: self.origin.into(), place, help: vec![] }
     }
@@ -162,7 +165,7 @@ impl Document<'_> {
     pub fn written(&self, place: &KeyPlace) -> String {
         let text = match place {
             KeyPlace::File { value, .. } => self.text.get(value.clone()).unwrap_or_default(),
-            KeyPlace::Override(index) => self.overrides[*index].split_once('=').map_or("", |(_, value)| value),
+            KeyPlace::Override(index) => self.given[*index].split_once('=').map_or("", |(_, value)| value),
         };
         shorten(text.trim(), 40)
     }

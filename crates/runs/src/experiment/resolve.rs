@@ -37,7 +37,7 @@ const KEYS: [&str; 14] = [
 /// Reads and checks everything.
 pub(super) fn resolve(text: &str, path: &Path) -> Result<Experiment, ConfigError> {
     let origin = path.display().to_string();
-    let document = Document { origin: &origin, text, overrides: &[] };
+    let document = Document { origin: &origin, text, overrides: &[], given: &[] };
     let table = document.tree()?;
     let root = Section::root(document, &table);
     if root.is_empty() {

@@ -30,13 +30,15 @@ fn partial(parent: &Path) -> RunDirectory {
 fn manifest() -> Manifest {
     Manifest {
         config: config().to_toml(),
-        program: crate::Program { version: "0".into(), commit: None, dirty: None },
+        program: crate::Program { version: "0".into(), commit: None, dirty: None, build: None },
         backend: "flex".into(),
         device: "CPU".into(),
         threads: 1,
         parameters: Default::default(),
         flops_per_step: Default::default(),
         tokens_per_step: 1,
+        resumed: vec![],
+        simd: None,
         fingerprints: crate::Fingerprints { data: "".into(), weights: "".into(), tensors: Default::default() },
     }
 }

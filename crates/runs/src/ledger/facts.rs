@@ -127,12 +127,16 @@ pub(super) fn ledger(experiment: &Experiment, runs: &[LedgerRun<'_>], mixed_ok: 
     });
     let mut programs = vec![];
     for run in runs.iter().filter(|run| run.arm != experiment.baseline).chain(runs) {
-        if !programs.contains(&run.manifest.program) {
-            programs.push(run.manifest.program.clone());
+        for program in run.manifest.programs() {
+            if !programs.contains(program) {
+                programs.push(program.clone());
+            }
         }
     }
-    programs.sort_by_key(|program| (program.version.clone(), program.commit.clone(), program.dirty));
+    programs
+        .sort_by_key(|program| (program.version.clone(), program.commit.clone(), program.dirty, program.build.clone()));
     let backends: BTreeSet<String> = runs.iter().map(|run| run.manifest.backend.clone()).collect();
+    let simd: BTreeSet<String> = runs.iter().flat_map(|run| run.manifest.levels().cloned()).collect();
     let mut ledger = Ledger {
         regime: experiment.regime,
         baseline: experiment.baseline.clone(),
@@ -145,8 +149,10 @@ pub(super) fn ledger(experiment: &Experiment, runs: &[LedgerRun<'_>], mixed_ok: 
         other_data: vec![],
         other_weights: vec![],
         pairs_compared: 0,
+        pairs_planned: experiment.arms.len().saturating_sub(1) * experiment.seeds.len(),
         programs,
         backends: backends.into_iter().collect(),
+        simd: simd.into_iter().collect(),
     };
     for run in runs.iter().filter(|run| run.arm != experiment.baseline) {
         let theirs = runs.iter().find(|other| other.arm == experiment.baseline && other.pair == run.pair);

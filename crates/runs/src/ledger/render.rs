@@ -5,16 +5,6 @@ use std::fmt;
 use super::{ArmFacts, Ledger};
 use crate::{experiment::Regime, manifest::Program};
 
-/// "0.1.0, commit 1a2b3c4d5e, with changes".
-pub(super) fn program(program: &Program) -> String {
-    let commit = match &program.commit {
-        Some(commit) => format!("commit {}", commit.chars().take(10).collect::<String>()),
-        None => "commit unknown".into(),
-    };
-    let dirty = if program.dirty == Some(true) { ", with changes" } else { "" };
-    format!("{}, {commit}{dirty}", program.version)
-}
-
 impl fmt::Display for Ledger {
     /// A few lines: what is equal, what differs, what ran.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -26,15 +16,15 @@ impl fmt::Display for Ledger {
         for line in self.implied() {
             writeln!(f, "{:14} {line}", "differs")?;
         }
-        let pairs = self.pairs_compared;
-        let of = if pairs == 1 { "pair" } else { "pairs" };
-        writeln!(f, "{:14} {}", "data", equal(self.other_data.len(), pairs, of))?;
-        writeln!(f, "{:14} {}", "first weights", equal(self.other_weights.len(), pairs, of))?;
-        let programs: Vec<String> = self.programs.iter().map(program).collect();
+        writeln!(f, "{:14} {}", "data", self.equal(self.other_data.len()))?;
+        writeln!(f, "{:14} {}", "first weights", self.equal(self.other_weights.len()))?;
+        let programs: Vec<String> = self.programs.iter().map(Program::to_string).collect();
         let mixed = if self.programs.len() > 1 { " (mixed!)" } else { "" };
         writeln!(f, "{:14} {}{mixed}", "program", programs.join("; "))?;
         let mixed = if self.backends.len() > 1 { " (mixed!)" } else { "" };
-        write!(f, "{:14} {}{mixed}", "backend", self.backends.join(", "))
+        write!(f, "{:14} {}{mixed}", "backend", self.backends.join(", "))?;
+        let mixed = if self.simd.len() > 1 { " (mixed!)" } else { "" };
+        if self.simd.is_empty() { Ok(()) } else { write!(f, "\n{:14} {}{mixed}", "vectors", self.simd.join(", ")) }
     }
 }
 
@@ -79,9 +69,22 @@ impl Ledger {
         }
         let (least, most) = (ranges.iter().map(|range| range[0]).min(), ranges.iter().map(|range| range[1]).max());
         let range = format!("{} to {}", scaled(least.unwrap_or_default()), scaled(most.unwrap_or_default()));
+        writeln!(f, "{:14} {range} by seed, {}", "FLOPs a step", self.equal(self.other_flops.len()))
+    }
+
+    /// In how many pairs something is equal, and how many there are in all where not all have been looked at.
+    fn equal(&self, different: usize) -> String {
         let pairs = self.pairs_compared;
-        let of = if pairs == 1 { "pair" } else { "pairs" };
-        writeln!(f, "{:14} {range} by seed, {}", "FLOPs a step", equal(self.other_flops.len(), pairs, of))
+        let of = match self.pairs_planned {
+            planned if planned > pairs => format!("of {planned} pairs, the others not looked at yet"),
+            _ if pairs == 1 => "pair".into(),
+            _ => "pairs".into(),
+        };
+        match different {
+            0 if pairs == 0 => "no complete pair".into(),
+            0 => format!("equal in {pairs} {of}"),
+            _ => format!("different in {different} of {pairs} {of}"),
+        }
     }
 
     fn number(
@@ -101,14 +104,6 @@ impl Ledger {
         let named: Vec<String> =
             self.arms.iter().zip(&numbers).map(|(arm, number)| format!("{} in {}", show(*number), arm.name)).collect();
         writeln!(f, "{what:14} {}", named.join(", "))
-    }
-}
-
-fn equal(different: usize, pairs: usize, of: &str) -> String {
-    match different {
-        0 if pairs == 0 => "no complete pair".into(),
-        0 => format!("equal in {pairs} {of}"),
-        _ => format!("different in {different} of {pairs} {of}"),
     }
 }
 

@@ -22,13 +22,20 @@ fn manifest(config: &Config) -> Manifest {
     };
     Manifest {
         config: config.to_toml(),
-        program: Program { version: "0.1.0".into(), commit: Some("0123456789abcdef".into()), dirty: Some(false) },
+        program: Program {
+            version: "0.1.0".into(),
+            commit: Some("0123456789abcdef".into()),
+            dirty: Some(false),
+            build: None,
+        },
         backend: config.backend.to_string(),
         device: "CPU".into(),
         threads: 1,
         parameters: cost::parameters(model, config.dims()),
         flops_per_step: flops,
         tokens_per_step: 2048,
+        resumed: vec![],
+        simd: None,
         fingerprints: Fingerprints {
             data: format!("data {}", config.seed),
             weights: "weights".into(),
@@ -222,4 +229,59 @@ fn tensors_are_shared_where_what_they_are_drawn_from_agrees() {
     let (up, bias) = ("blocks.0.mlp.up.weight", "blocks.0.mlp.up.bias");
     assert_eq!(shared(&[(up, &[64, 256], &[64, 256]), (bias, &[256], &[256])]), 2);
     assert_eq!(shared(&[(up, &[32, 256], &[64, 256]), (bias, &[256], &[256])]), 0, "another number of inputs");
+}
+
+/// pytorch#155423: last bits depend on the vectors, and nothing said that half the runs had others.
+#[test]
+fn pytorch_155423_other_vectors_and_builds_are_said() {
+    let other = |arm: &str, manifest: &mut Manifest| {
+        manifest.simd = Some(if arm == "h8" { "avx2" } else { "avx512" }.into());
+    };
+    let ledger = ledger_of(&experiment("", SPLIT), false, other);
+    assert!(told(&ledger).contains("different vector instructions") && told(&ledger).contains("avx2, avx512"));
+    let ledger = ledger_of(&experiment("", SPLIT), true, other);
+    assert_eq!(ledger.check(Regime::Split), Ok(()));
+    assert!(ledger.to_string().ends_with("vectors        avx2, avx512 (mixed!)"), "{ledger}");
+    // A run that another build went on with.
+    let resumed = |arm: &str, manifest: &mut Manifest| {
+        if arm == "h8" {
+            let mut now = manifest.clone();
+            now.program.build = Some("0123456789abcdef".into());
+            assert_eq!(manifest.go_on(5, &now).len(), 1);
+            assert!(manifest.go_on(9, &now).is_empty(), "the same as before");
+        }
+    };
+    let ledger = ledger_of(&experiment("", SPLIT), false, resumed);
+    assert!(told(&ledger).contains("different programs") && told(&ledger).contains("build 0123456789abcdef"));
+}
+
+/// A regime that can't match was told in 24 lines, none of which named the one that can.
+#[test]
+fn what_does_not_match_is_told_shortly_with_the_way_out() {
+    let keys = "train.steps = 10\ntrain.batch_size = 2\ntrain.warmup = 3\ntask.seq_len = 16\n";
+    let arms: String = (2..8).map(|heads| format!("[arms.a{heads}]\nmodel.heads = 1\n{keys}")).collect();
+    let ledger = ledger_of(&experiment("", &format!("[arms.h1]\nmodel.heads = 1\n{arms}")), false, |_, _| {});
+    let mismatches = ledger.check(Regime::Split).unwrap_err();
+    assert!(mismatches.len() >= 24);
+    let text = explain(Regime::Split, &mismatches);
+    assert!(text.lines().count() <= 8 && text.contains("in 5 other arms") && text.contains("more"), "{text}");
+    assert!(text.contains("`regime = \"free\"`"), "{text}");
+    // What no regime allows is not answered with one.
+    let backends = [Mismatch::Backends { backends: vec!["flex".into(), "wgpu".into()] }];
+    assert!(!explain(Regime::Split, &backends).contains("free"));
+}
+
+/// Before training only the first pair has been looked at, which read as if there were no other.
+#[test]
+fn a_plan_says_how_many_pairs_it_has_not_looked_at() {
+    let experiment = experiment("", SPLIT);
+    let planned = experiment.runs(Path::new("runs"));
+    let manifests: Vec<Manifest> = planned[..2].iter().map(|run| manifest(&run.config)).collect();
+    let runs: Vec<LedgerRun> = planned
+        .iter()
+        .zip(&manifests)
+        .map(|(run, manifest)| LedgerRun { arm: &run.arm, pair: run.pair, config: &run.config, manifest })
+        .collect();
+    let text = Ledger::new(&experiment, &runs, false).to_string();
+    assert!(text.contains("data           equal in 1 of 10 pairs, the others not looked at yet"), "{text}");
 }

@@ -27,13 +27,15 @@ fn write(parent: &Path, config: &Config, is_done: bool) -> RunDirectory {
     let seed = config.seed;
     let manifest = Manifest {
         config: config.to_toml(),
-        program: Program { version: "0".into(), commit: None, dirty: None },
+        program: Program { version: "0".into(), commit: None, dirty: None, build: None },
         backend: "flex".into(),
         device: "CPU".into(),
         threads: 1,
         parameters: Parts::default(),
         flops_per_step: Parts::default(),
         tokens_per_step: 1,
+        resumed: vec![],
+        simd: None,
         fingerprints: Fingerprints {
             data: format!("data {seed}"),
             weights: format!("weights {seed}"),

@@ -2,6 +2,7 @@
 
 pub mod values;
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -9,7 +10,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::commands::train::{self, TrainArguments};
 use crate::machine::exit::{self, Failure, Success};
 use crate::machine::stop;
-use crate::screen::output::{lose, print};
+use crate::screen::output::{lose, print, shown, tell};
 
 /// How many attention heads does a task need? Train matched arms and see.
 #[derive(Debug, Parser)]
@@ -54,7 +55,7 @@ pub fn main() -> ExitCode {
     match Cli::try_parse() {
         Ok(cli) => exit::end(run(&cli)),
         Err(error) if error.use_stderr() => {
-            drop(error.print()); // nobody to tell: the exit code has to do
+            complain(&error);
             ExitCode::from(exit::USAGE)
         }
         // The help or the version, which were asked for.
@@ -67,7 +68,18 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Says what is wrong with the arguments, in colours where they hold nothing that a terminal would obey.
+fn complain(error: &clap::Error) {
+    let text = error.to_string();
+    match shown(&text) {
+        // Nobody to tell where it fails: the exit code has to do.
+        Cow::Borrowed(_) => drop(error.print()),
+        Cow::Owned(text) => tell(text.trim_end()),
+    }
+}
+
 fn run(cli: &Cli) -> Result<Success, Failure> {
+    kernels::level().map_err(Failure::usage)?;
     match &cli.command {
         None => train::run(&cli.train),
         Some(Command::One(command)) => command.run(),

@@ -6,7 +6,7 @@ use ::report::TunedExperiment;
 use burn::tensor::Device;
 use clap::Args;
 use runs::experiment::{Experiment, PlannedRun};
-use runs::ledger::{Ledger, LedgerRun};
+use runs::ledger::{self, Ledger, LedgerRun};
 use runs::{Backend, Manifest, RunDirectory, State};
 
 use super::files::refuse_linked;
@@ -17,7 +17,7 @@ use crate::machine::stop::Stop;
 use crate::machine::{backend, facts, memory};
 use crate::screen::jobs::JobTable;
 use crate::screen::output::{print, tell};
-use crate::screen::text::count;
+use crate::screen::text::{count, mib};
 use crate::training::manifest::{manifest, program};
 use crate::workers::job::{Job, JobEnd, Saved};
 use crate::workers::pool;
@@ -39,7 +39,7 @@ pub struct CompareArguments {
     /// Where to compute, for every arm.
     #[arg(long, value_name = "NAME", value_parser = parse_backend)]
     pub backend: Option<Backend>,
-    /// Take runs of other versions of this program or of other backends too, and say so in the result.
+    /// Take runs of other builds of this program, backends or vector instructions too, and say so in the result.
     #[arg(long)]
     pub mixed: bool,
     /// Show the arms, how they match and what they cost; train nothing.
@@ -55,14 +55,14 @@ pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
     for arm in &experiment.arms {
         memory::check(&arm.config).map_err(|error| Failure::failed(format!("arm {}: {error}", arm.name)))?;
     }
+    let at_once = at_once(&experiment, arguments)?;
     // SAFETY: nothing has started another thread yet.
     unsafe { backend::set_threads(usize::from(arguments.threads)) };
-    let ledger = ledger(&experiment, arguments)?;
+    let ledger = planned_ledger(&experiment, arguments)?;
     tell(plan(&experiment, &ledger, arguments));
     if let Err(mismatches) = ledger.check(experiment.regime) {
-        let lines: Vec<String> = mismatches.iter().map(|mismatch| format!("  - {mismatch}")).collect();
-        let regime = experiment.regime.name();
-        return Err(Failure::usage(format!("the arms don't match in regime `{regime}`:\n{}", lines.join("\n"))));
+        let (regime, why) = (experiment.regime.name(), ledger::explain(experiment.regime, &mismatches));
+        return Err(Failure::usage(format!("the arms don't match in regime `{regime}`:\n{why}")));
     }
     if arguments.dry_run {
         return Ok(Success::Done);
@@ -73,9 +73,14 @@ pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
     if let Some(change) = changed_since(&folder, &experiment) {
         tell(format!("{}: {change}; its results are replaced, its finished runs stay", folder.display()));
     }
-    experiment.save(&folder).map_err(Failure::failed)?;
+    match experiment.save(&folder) {
+        // What is done can be shown; a run that is not says by itself that it can't begin.
+        Err(error) if error.is_unwritten() => tell(format!("what is done is shown, nothing is kept: {error}")),
+        saved => saved.map_err(Failure::failed)?,
+    }
     let stop = Stop::listen_for_workers().map_err(Failure::failed)?;
-    let ends = train_all(&experiment.tuning_runs(&arguments.out), arguments, &stop)?;
+    refuse_other_programs(&experiment.tuning_runs(&arguments.out), arguments)?;
+    let ends = train_all(&experiment.tuning_runs(&arguments.out), arguments, at_once, &stop)?;
     if stop.is_asked() {
         return Ok(stopped(&ends));
     }
@@ -93,7 +98,7 @@ pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
     }
     let runs = tuned.runs();
     refuse_other_programs(&runs, arguments)?;
-    let ends = train_all(&runs, arguments, &stop)?;
+    let ends = train_all(&runs, arguments, at_once, &stop)?;
     if stop.is_asked() {
         return Ok(stopped(&ends));
     }
@@ -158,13 +163,16 @@ fn stopped(ends: &[JobEnd]) -> Success {
 }
 
 /// What the arms cost and start from, from each arm's first seed, before anything is trained.
-fn ledger(experiment: &Experiment, arguments: &CompareArguments) -> Result<Ledger, Failure> {
+fn planned_ledger(experiment: &Experiment, arguments: &CompareArguments) -> Result<Ledger, Failure> {
     let threads = usize::from(arguments.threads);
     let Some(&seed) = experiment.seeds.first() else { return Err(Failure::usage("the experiment has no seeds")) };
     let mut manifests = Vec::new();
     for arm in &experiment.arms {
         let config = arm.config(seed);
         let device: Device = backend::open(config.backend).map_err(Failure::usage)?;
+        if let Some(warning) = backend::warning(config.backend, &device).filter(|_| manifests.is_empty()) {
+            tell(warning);
+        }
         let manifest: Manifest = manifest(&config, &device, threads).map_err(Failure::usage)?;
         manifests.push((arm.name.clone(), config, manifest));
     }
@@ -173,7 +181,32 @@ fn ledger(experiment: &Experiment, arguments: &CompareArguments) -> Result<Ledge
     Ok(Ledger::new(experiment, &runs, arguments.mixed))
 }
 
-fn train_all(planned: &[PlannedRun], arguments: &CompareArguments, stop: &Stop) -> Result<Vec<JobEnd>, Failure> {
+/// How many runs train at once: as many as were asked for, or as cores allow and memory holds.
+fn at_once(experiment: &Experiment, arguments: &CompareArguments) -> Result<usize, Failure> {
+    let wanted = arguments.jobs.map_or_else(|| (facts::cores() / usize::from(arguments.threads)).max(1), usize::from);
+    let runs = experiment.runs(&arguments.out);
+    match memory::check_together(runs.iter().map(|run| &run.config), wanted) {
+        Ok(()) => Ok(wanted),
+        Err(error) if arguments.jobs.is_some() => Err(Failure::failed(error)),
+        Err(error) => {
+            tell(format!(
+                "{} at once, not {}: they need about {} MiB of memory, and {} MiB are free",
+                count(error.fitting, "run"),
+                error.jobs,
+                mib(error.needed),
+                mib(error.available)
+            ));
+            Ok(error.fitting)
+        }
+    }
+}
+
+fn train_all(
+    planned: &[PlannedRun],
+    arguments: &CompareArguments,
+    at_once: usize,
+    stop: &Stop,
+) -> Result<Vec<JobEnd>, Failure> {
     let jobs: Vec<Job> = planned
         .iter()
         .map(|run| Job {
@@ -186,12 +219,11 @@ fn train_all(planned: &[PlannedRun], arguments: &CompareArguments, stop: &Stop) 
         return Ok(vec![]);
     }
     let threads = usize::from(arguments.threads);
-    let at_once = arguments.jobs.map_or_else(|| (facts::cores() / threads).max(1), usize::from);
     let mut table = JobTable::new(&jobs);
     pool::run(&jobs, at_once, threads, &mut table, stop).map_err(Failure::failed)
 }
 
-/// Finished runs of another version of this program are not taken for this one's, unless asked.
+/// Runs of another build of this program, or on other vector instructions, are not taken for this one's, unless asked.
 fn refuse_other_programs(planned: &[PlannedRun], arguments: &CompareArguments) -> Result<(), Failure> {
     if arguments.mixed {
         return Ok(());
@@ -204,23 +236,22 @@ fn refuse_other_programs(planned: &[PlannedRun], arguments: &CompareArguments) -
         }
         let path = directory.manifest_path();
         if path.is_file() {
-            let earlier = Manifest::read(&path).map_err(Failure::failed)?.program;
-            if earlier != program {
+            let earlier = Manifest::read(&path).map_err(Failure::failed)?;
+            if let Some(earlier) = earlier.programs().find(|earlier| **earlier != program) {
                 return Err(Failure::failed(format!(
-                    "{} was made by another version of this program ({}, this is {}): take another --out, remove it, or allow it with --mixed",
+                    "{} was made by another version of this program ({earlier}; this is {program}): take another --out, remove it, or allow it with --mixed",
                     directory.path().display(),
-                    version(&earlier),
-                    version(&program),
+                )));
+            }
+            let simd = backend::simd(run.config.backend);
+            if let Some(level) = earlier.levels().find(|level| Some(*level) != simd.as_ref()) {
+                return Err(Failure::failed(format!(
+                    "{} was made with {level} vector instructions and this would use {}, which differ in last digits: set HEADCOUNT_SIMD={level} where the processor has them, take another --out, remove it, or allow it with --mixed",
+                    directory.path().display(),
+                    simd.as_deref().unwrap_or("none"),
                 )));
             }
         }
     }
     Ok(())
-}
-
-fn version(program: &runs::Program) -> String {
-    let commit =
-        program.commit.as_deref().map_or("unknown commit".into(), |commit| commit.chars().take(8).collect::<String>());
-    let changed = if program.dirty == Some(true) { " with changes" } else { "" };
-    format!("{} {commit}{changed}", program.version)
 }

@@ -7,11 +7,11 @@ use burn::module::Module;
 use burn::tensor::Device;
 use burn::train::Interrupter;
 use data::Split;
-use runs::{Config, RunDirectory};
+use runs::{Backend, Config, RunDirectory};
 
 use crate::machine::exit::{Failure, Success};
-use crate::machine::facts;
-use crate::screen::output::print;
+use crate::machine::{backend, facts};
+use crate::screen::output::{print, tell};
 use crate::screen::text::{count, duration, thousands};
 use crate::training::arm::Arm;
 use crate::training::batch::Tally;
@@ -22,7 +22,8 @@ use crate::training::train::train;
 /// What a run would cost: parameters and FLOPs are counted, time and memory are measured on a few steps.
 pub fn run(config: &Config, directory: &RunDirectory, device: &Device, threads: usize) -> Result<Success, Failure> {
     let arm = Arm::new(config);
-    print(format!("# {}\n", headline(config, directory, threads).replace('\n', "\n# ")));
+    print(format!("# {}\n", headline(config, directory, device, threads).replace('\n', "\n# ")));
+    backend::warning(config.backend, device).into_iter().for_each(tell);
     print(config.to_toml());
     print(parts("Parameters", &arm.parameters()));
     print(parts("FLOPs a step (forward and backward)", &arm.flops_per_step()));
@@ -60,16 +61,19 @@ pub fn run(config: &Config, directory: &RunDirectory, device: &Device, threads: 
 }
 
 /// What is trained, on what, and where its files go, in two lines.
-pub(super) fn headline(config: &Config, directory: &RunDirectory, threads: usize) -> String {
+pub(super) fn headline(config: &Config, directory: &RunDirectory, device: &Device, threads: usize) -> String {
     let arm = Arm::new(config);
+    let on = match config.backend {
+        Backend::Flex | Backend::Ndarray => count(threads, "thread"),
+        other => backend::describe(other, device),
+    };
     format!(
-        "{}: {}, {}, {} parameters, {} on {}\n{}",
+        "{}: {}, {}, {} parameters, {} on {on}\n{}",
         arm.title(),
         config.task.task.kind(),
         count(config.model.heads, "head"),
         thousands(arm.parameters().total()),
         config.backend,
-        count(threads, "thread"),
         directory.path().display(),
     )
 }

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use analysis::Steps;
 use burn::tensor::Device;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use report::{ExperimentRuns, terminal};
-use runs::Backend;
 use runs::heads::{ExperimentHeads, HeadAnalysis};
+use runs::{Backend, RunError};
 
 use super::files::{open_run, refuse_linked};
 use crate::machine::backend;
 use crate::machine::exit::{Failure, Success};
-use crate::screen::output::{is_live, print, print_json};
+use crate::screen::busy::Busy;
+use crate::screen::output::{print, print_json, tell};
 
 /// Arguments of `heads`.
 #[derive(Args, Clone, Debug)]
@@ -43,20 +43,28 @@ pub fn of_run(folder: &Path, anew: bool) -> Result<HeadAnalysis, Failure> {
     let run = open_run(folder)?;
     refuse_linked(folder)?;
     let device = device(run.config().backend)?;
-    analysis::analyse_or_read(&run, Steps::All, &device, anew).map_err(Failure::failed)
+    let busy = Busy::new("heads");
+    let analysed = analysis::analyse_or_read(&run, Steps::All, &device, anew).map_err(Failure::failed)?;
+    drop(busy);
+    tell_unkept(analysed.not_kept.as_ref());
+    Ok(analysed.analysis)
+}
+
+/// Says that what is shown could not be kept.
+fn tell_unkept(not_kept: Option<&RunError>) {
+    if let Some(error) = not_kept {
+        tell(format!("the analysis is shown but not kept: {error}"));
+    }
 }
 
 /// Analyses the heads of every run of an experiment, each of which keeps its own heads.json, and returns the experiment's.
 pub fn of_experiment(runs: &ExperimentRuns) -> Result<ExperimentHeads, Failure> {
     let device = device(Backend::default())?;
-    let line = if is_live() { ProgressBar::new(0) } else { ProgressBar::hidden() };
-    line.set_style(ProgressStyle::with_template("heads of run {pos} of {len}").unwrap_or(ProgressStyle::default_bar()));
-    let progress = |done: usize, all: usize| {
-        line.set_length(all as u64);
-        line.set_position((done + 1).min(all) as u64);
-    };
-    let analysed = analysis::of_runs(&runs.records, &device, false, progress);
-    line.finish_and_clear();
+    let busy = Busy::new("heads");
+    let progress = |done: usize, all: usize| busy.now(&format!("heads of run {} of {all}", (done + 1).min(all)));
+    let (analysed, not_kept) = analysis::of_runs(&runs.records, &device, false, progress);
+    drop(busy);
+    tell_unkept(not_kept.as_ref());
     Ok(report::heads::of_experiment(runs, analysed))
 }
 

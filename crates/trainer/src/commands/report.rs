@@ -23,7 +23,7 @@ pub struct ReportArguments {
     /// Show report.html in the browser.
     #[arg(long)]
     pub open: bool,
-    /// Take runs of other versions of this program or of other backends too, and say so in the result.
+    /// Take runs of other builds of this program, backends or vector instructions too, and say so in the result.
     #[arg(long)]
     pub mixed: bool,
 }
@@ -39,34 +39,61 @@ pub fn run(arguments: &ReportArguments) -> Result<Success, Failure> {
         }
         Kind::Run => show_run(folder)?,
     };
-    if arguments.open {
-        open(&page);
+    match page {
+        Some(page) if arguments.open => open(&page),
+        None if arguments.open => return Err(Failure::failed("there is no page to open")),
+        _ => {}
     }
     Ok(Success::Done)
 }
 
+/// Of a result that has been shown: that it could not be kept. Where nothing can be written at all nobody counts on files, and
+/// that is said; a disk that is full is an error.
+fn unkept(error: impl std::fmt::Display, is_read_only: bool) -> Result<Option<PathBuf>, Failure> {
+    let message = format!("the result is shown but not kept: {error}");
+    if !is_read_only {
+        return Err(Failure::failed(message));
+    }
+    tell(message);
+    Ok(None)
+}
+
 /// Reads the runs of an experiment, writes its results beside them, with what its heads do, prints the summary, and returns the
-/// page's path.
-pub fn show(experiment: TunedExperiment, mixed: bool) -> Result<PathBuf, Failure> {
+/// page's path; none where the folder can only be read.
+pub fn show(experiment: TunedExperiment, mixed: bool) -> Result<Option<PathBuf>, Failure> {
     let runs = experiment.read_runs();
     let report = ExperimentReport::new(&runs, mixed).map_err(Failure::failed)?;
     let report = report.with_heads(unless_failed(heads::of_experiment(&runs)));
-    report.write(&runs.folder).map_err(Failure::failed)?;
-    print(terminal::summary(&report.results, &runs.folder));
-    Ok(runs.folder.join(page::FILE))
+    match report.write(&runs.folder) {
+        Ok(_) => print(terminal::summary(&report.results, &runs.folder)),
+        Err(error) if error.is_unwritten() => {
+            print(terminal::answer(&report.results));
+            return unkept(&error, error.is_read_only());
+        }
+        Err(error) => return Err(Failure::failed(error)),
+    }
+    Ok(Some(runs.folder.join(page::FILE)))
 }
 
 /// The page of a single run, and what its heads do. A run that is not done has no heads to show yet.
-fn show_run(folder: &Path) -> Result<PathBuf, Failure> {
+fn show_run(folder: &Path) -> Result<Option<PathBuf>, Failure> {
     let report = RunReport::read(&RunDirectory::at(folder)).map_err(Failure::failed)?;
     let analysis = if report.done { unless_failed(heads::of_run(folder, false)) } else { None };
-    let page = report.write(folder, analysis.clone()).map_err(Failure::failed)?;
+    let page = match report.write(folder, analysis.clone()) {
+        Err(error) if !error.is_unwritten() => return Err(Failure::failed(error)),
+        page => page,
+    };
     print(report.lead());
     if let Some(analysis) = analysis {
         print(format!("\n{}\n", terminal::heads_table(&analysis)));
     }
-    print(format!("  {}  all of this as a page, to open or to send", page.display()));
-    Ok(page)
+    match page {
+        Ok(page) => {
+            print(format!("  {}  all of this as a page, to open or to send", page.display()));
+            Ok(Some(page))
+        }
+        Err(error) => unkept(&error, error.is_read_only()),
+    }
 }
 
 /// A report is worth having without its heads.

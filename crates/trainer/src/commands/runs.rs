@@ -7,8 +7,11 @@ use runs::{Condition, Inspection, inspection};
 use serde::Serialize;
 
 use crate::machine::exit::{Failure, Success};
-use crate::screen::output::{print, print_pretty_json};
-use crate::screen::text::{bytes, count, plain};
+use crate::screen::output::{one_line, print, print_pretty_json};
+use crate::screen::text::{bytes, count};
+
+/// Where runs are, unless told otherwise.
+const DEFAULT: &str = "runs";
 
 /// Arguments of `runs`.
 #[derive(Args, Clone, Debug)]
@@ -21,7 +24,7 @@ use crate::screen::text::{bytes, count, plain};
         Exit code 3 where one is damaged.")]
 pub struct RunsArguments {
     /// Folders with run directories, at any depth, or run directories themselves.
-    #[arg(value_name = "DIR", default_value = "runs")]
+    #[arg(value_name = "DIR", default_value = DEFAULT)]
     pub folders: Vec<PathBuf>,
     /// Compare every checksum: of checkpoints, snapshots, manifests, configs and metrics.
     #[arg(long)]
@@ -34,8 +37,14 @@ pub struct RunsArguments {
 pub fn run(arguments: &RunsArguments) -> Result<Success, Failure> {
     let mut found = vec![];
     for folder in &arguments.folders {
-        for run in inspection::find(folder).map_err(Failure::usage)? {
-            found.push(inspection::inspect(&run, arguments.verify));
+        match inspection::find(folder) {
+            Ok(runs) => found.extend(runs.iter().map(|run| inspection::inspect(run, arguments.verify))),
+            // Nobody has trained anything here yet.
+            Err(error) if error.is_absent() && arguments.folders == [PathBuf::from(DEFAULT)] => {}
+            Err(error) if error.is_absent() => {
+                return Err(Failure::usage(format!("{}: there is no such folder", folder.display())));
+            }
+            Err(error) => return Err(Failure::usage(error)),
         }
     }
     let totals = Totals::of(&found);
@@ -112,9 +121,9 @@ fn table(found: &[Inspection], totals: &Totals, verified: bool) -> String {
     for run in found {
         let steps = run.steps.map_or("?".to_string(), |steps| steps.to_string());
         let progress = format!("{}/{steps}", run.step);
-        let path = plain(&run.path.display().to_string());
+        let path = one_line(&run.path.display().to_string());
         lines.push(format!("{:<8} {progress:>15} {:>11}  {path}", run.state.name(), bytes(run.bytes)));
-        lines.extend(run.problems.iter().map(|problem| format!("         {}", plain(problem))));
+        lines.extend(run.problems.iter().map(|problem| format!("         {}", one_line(problem))));
     }
     if !found.is_empty() {
         lines.push(String::new());
@@ -150,7 +159,7 @@ mod tests {
         done             800/800     3.3 MiB  runs/done-seed0-0123abcd
         partial          120/800     3.3 MiB  runs/partial-seed0-0123abcd
         damaged              0/?     3.3 MiB  runs/damaged-seed0-0123abcd
-                 config.toml: not �[31m TOML
+                 config.toml: not \u{1b}[31m TOML
 
         3 runs: 1 done, 1 partial, 1 damaged; 9.9 MiB; checksums compared
         ");

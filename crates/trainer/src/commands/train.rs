@@ -17,7 +17,7 @@ use crate::screen::dashboard::Dashboard;
 use crate::screen::output::{is_on_terminal, print, tell};
 use crate::screen::progress::ProgressLine;
 use crate::training::arm::Arm;
-use crate::training::manifest::manifest;
+use crate::training::manifest::{BUILD, manifest};
 use crate::training::observer::{Observer, Silent};
 use crate::training::train::{Ending, train};
 use crate::workers::reporter::Reporter;
@@ -58,10 +58,21 @@ pub struct TrainArguments {
     /// Report to the process that started this one (used by `compare`).
     #[arg(long, hide = true, conflicts_with_all = ["tui", "quiet"])]
     pub worker: bool,
+    /// The build that the process which started this one is of (used by `compare`).
+    #[arg(long, hide = true, requires = "worker")]
+    pub build: Option<String>,
 }
 
 pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     let Some(path) = &arguments.config else { return Err(Failure::usage("--config FILE is missing")) };
+    if arguments.build.as_ref().is_some_and(|build| build != BUILD) {
+        return Err(Failure::failed(
+            "the program's file was replaced by another build while the comparison ran: start it again, and it goes on",
+        ));
+    }
+    if arguments.worker {
+        facts::name_process();
+    }
     let overrides = overrides(&arguments.overrides, arguments.seed, arguments.backend);
     let config = Config::load(path, &overrides).map_err(Failure::usage)?;
     let threads = arguments.threads.map_or_else(facts::cores, usize::from);
@@ -87,17 +98,23 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     }
     let device = backend::open(config.backend).map_err(Failure::usage)?;
     let lock = directory.create(&config).map_err(Failure::failed)?;
+    if let Some(sentence) = lock.unprotected()
+        && !arguments.worker
+    {
+        tell(sentence);
+    }
     if arguments.force {
         directory.clean(&lock).map_err(Failure::failed)?;
     }
     prepare(&config, &directory, &lock, &device, threads)?;
 
     // Not before: until now a signal that ends the program loses nothing.
+    backend::warning(config.backend, &device).into_iter().for_each(tell);
     let stop = Stop::listen().map_err(Failure::failed)?;
     let ending = {
         let mut observer = observer(arguments, stop.interrupter())?;
         if !(arguments.quiet || arguments.tui || arguments.worker) {
-            tell(headline(&config, &directory, threads));
+            tell(headline(&config, &directory, &device, threads));
             beside(&config, &directory).into_iter().for_each(tell);
         }
         train(&config, &directory, &device, observer.as_mut(), stop.interrupter()).map_err(Failure::failed)?
@@ -198,9 +215,9 @@ fn prepare(
 ) -> Result<(), Failure> {
     let manifest = manifest(config, device, threads).map_err(Failure::usage)?;
     let path = directory.manifest_path();
-    if directory.checkpoints().steps().map_err(Failure::failed)?.is_empty() {
+    let Some(&step) = directory.checkpoints().steps().map_err(Failure::failed)?.last() else {
         return manifest.write(&path).map_err(Failure::failed);
-    }
+    };
     let begin_anew = |error: RunError| Failure::failed(format!("{error}; begin anew with --force"));
     let earlier = directory.open_as(config).map_err(begin_anew)?;
     let earlier = earlier.manifest();
@@ -209,6 +226,16 @@ fn prepare(
             "{} was begun by a version of this program that makes other data or other initial weights: begin anew with --force",
             directory.path().display()
         )));
+    }
+    let mut kept = earlier.clone();
+    let changes = kept.go_on(step, &manifest);
+    if !changes.is_empty() {
+        kept.write(&path).map_err(Failure::failed)?;
+    }
+    for change in changes {
+        tell(format!(
+            "going on with another: {change}; its numbers may differ from an uninterrupted run's in last digits"
+        ));
     }
     Ok(())
 }

@@ -75,7 +75,8 @@ pub fn environment(setting: &Setting) -> Checked {
     match setting.opened(config) {
         Ok(device) => {
             let name = backend::describe(config.backend, device);
-            Checked::ok(format!("{} on {name}, {}", config.backend, count(setting.threads, "thread")))
+            let simd = backend::simd(config.backend).map_or(String::new(), |level| format!(" with {level} vectors"));
+            Checked::ok(format!("{} on {name}{simd}, {}", config.backend, count(setting.threads, "thread")))
         }
         Err(error) => {
             let (cause, fix) = match error {

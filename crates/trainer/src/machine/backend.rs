@@ -86,6 +86,28 @@ pub fn describe(backend: Backend, device: &Device) -> String {
     }
 }
 
+/// What to know of a device before a run on it begins: that a GPU's backend got none.
+pub fn warning(backend: Backend, device: &Device) -> Option<String> {
+    #[cfg(any(feature = "wgpu", feature = "cuda", feature = "metal", feature = "rocm", feature = "vulkan"))]
+    // A device that is no card is a processor that draws in software.
+    if let Some(identity) = device.identity().filter(|identity| identity.physical.is_none()) {
+        return Some(format!(
+            "warning: {backend} found no GPU and computes on the CPU ({}), up to a hundred times slower than --backend flex",
+            identity.name
+        ));
+    }
+    let _ = (backend, device);
+    None
+}
+
+/// The vector instructions of what `backend` runs on the CPU; `None` on a GPU. That `HEADCOUNT_SIMD` names none is said before.
+pub fn simd(backend: Backend) -> Option<String> {
+    match backend {
+        Backend::Flex => kernels::level().ok().map(|level| level.name().to_string()),
+        _ => None,
+    }
+}
+
 /// The processor's name where the system tells it.
 fn processor() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;

@@ -34,6 +34,15 @@ pub fn waited() -> Option<f64> {
     Some(nanoseconds as f64 / 1e9)
 }
 
+/// Has the system list this process by the program's name, whatever the path that it was started by.
+pub fn name_process() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the name is a C string that is copied.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"trainer".as_ptr());
+    }
+}
+
 /// Largest memory that this process has held, in bytes; `None` where the system doesn't tell.
 pub fn peak_memory() -> Option<u64> {
     kibibytes("/proc/self/status", "VmHWM:")

@@ -4,6 +4,7 @@ use architecture::{Dims, ModelConfig, cost};
 use runs::{Backend, Config};
 use thiserror::Error;
 
+use super::control_groups;
 use crate::screen::text::mib;
 
 /// A run that this machine can't hold.
@@ -45,6 +46,48 @@ fn fits(config: &Config, available: u64) -> Result<(), NoRoom> {
     let parameters = cost::parameters(&config.model, config.dims()).total();
     let of_parameters = parameters.saturating_mul(4 * COPIES);
     Err(NoRoom { needed, of_parameters, parameters, available })
+}
+
+/// Runs at once that are certain not to fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{jobs} runs at once need about {} MiB of memory, and {} MiB are free: take --jobs {fitting}",
+    mib(*needed), mib(*available)
+)]
+pub struct NoRoomTogether {
+    /// Runs at once.
+    pub jobs: usize,
+    /// Bytes that the largest of them need together.
+    pub needed: u64,
+    /// Bytes that are free.
+    pub available: u64,
+    /// As many as fit.
+    pub fitting: usize,
+}
+
+/// As [`check`], of `jobs` of the runs at once, whichever those are.
+///
+/// # Errors
+/// [`NoRoomTogether`] where the estimate, less the third by which it may be wrong, is more than there is.
+pub fn check_together<'a>(configs: impl Iterator<Item = &'a Config>, jobs: usize) -> Result<(), NoRoomTogether> {
+    let on_cpu = configs.filter(|config| matches!(config.backend, Backend::Flex | Backend::Ndarray));
+    available_bytes().map_or(Ok(()), |available| fit_together(on_cpu.map(needed_bytes).collect(), jobs, available))
+}
+
+fn fit_together(mut needed: Vec<u64>, jobs: usize, available: u64) -> Result<(), NoRoomTogether> {
+    needed.sort_unstable_by(|a, b| b.cmp(a));
+    let sums = needed.iter().scan(0u64, |sum, needed| {
+        *sum = sum.saturating_add(*needed);
+        Some(*sum)
+    });
+    let sums: Vec<u64> = sums.take(jobs).collect();
+    let fitting = sums.iter().take_while(|sum| **sum / 3 * 2 <= available).count();
+    match sums.last() {
+        Some(all) if fitting < sums.len() => {
+            Err(NoRoomTogether { jobs: sums.len(), needed: *all, available, fitting: fitting.max(1) })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the program itself takes, with its backends.
@@ -92,25 +135,25 @@ pub fn needed(backend: Backend, model: &ModelConfig, dims: Dims, batch: usize, e
     PROGRAM + mask + 4 * (step + evaluation)
 }
 
-/// Memory that this process can still get: what is free, swap included, within the limit of its group and its own.
+/// Memory that this process can still get: what is free, swap included, within the limits of its groups, of every group that
+/// those are in, and its own. `None` where the system doesn't tell.
 pub fn available_bytes() -> Option<u64> {
-    let read = |path: &str| std::fs::read_to_string(path).ok();
+    available(&|path| std::fs::read_to_string(path).ok())
+}
+
+/// [`available_bytes`] by the files that `read` gives.
+fn available(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let info = read("/proc/meminfo")?;
     let kibibytes = |key: &str| number_after(&info, key).map(|number| number << 10);
     let free = kibibytes("MemAvailable:")?.saturating_add(kibibytes("SwapFree:").unwrap_or(0));
-    let number = |path: &str| read(path)?.trim().parse::<u64>().ok();
-    // What a group's files take of its memory is given back when it is needed.
-    let files = read("/sys/fs/cgroup/memory.stat").and_then(|text| {
-        Some(number_after(&text, "inactive_file")?.saturating_add(number_after(&text, "active_file")?))
-    });
-    let limit = number("/sys/fs/cgroup/memory.max").zip(number("/sys/fs/cgroup/memory.current"));
-    let of_group = limit.map(|(most, now)| most.saturating_sub(now).saturating_add(files.unwrap_or(0)));
-    let own = read("/proc/self/limits").and_then(|text| number_after(&text, "Max address space"));
-    Some([of_group, own].into_iter().flatten().fold(free, u64::min))
+    let limits = read("/proc/self/limits").unwrap_or_default();
+    let own = ["Max address space", "Max data size"].map(|limit| number_after(&limits, limit));
+    let groups = control_groups::available(read);
+    Some(own.into_iter().flatten().chain(groups).fold(free, u64::min))
 }
 
 /// The number that follows a line's first words.
-fn number_after(text: &str, words: &str) -> Option<u64> {
+pub(super) fn number_after(text: &str, words: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(words))?;
     rest.split_whitespace().next()?.parse().ok()
 }
@@ -156,6 +199,36 @@ mod tests {
         assert_eq!(check(&small), Ok(()));
         assert!(check(&huge).is_err() || available_bytes().is_none());
         assert_eq!(check(&Config { backend: Backend::Wgpu, ..huge }), Ok(()), "a GPU's memory is its own");
+    }
+
+    /// kin#1095: 64 runs of 4 GiB on 23 GiB began without a word.
+    #[test]
+    fn kin_1095_runs_at_once_share_the_memory() {
+        let gib = |size: u64| size << 30;
+        let error = fit_together(vec![gib(4); 100], 64, gib(23)).unwrap_err();
+        assert_eq!((error.jobs, error.needed, error.fitting), (64, gib(256), 8));
+        assert!(error.to_string().contains("64 runs") && error.to_string().contains("--jobs 8"), "{error}");
+        assert_eq!(fit_together(vec![gib(4); 100], 8, gib(23)), Ok(()));
+        assert_eq!(fit_together(vec![gib(4); 3], 64, gib(23)), Ok(()), "three runs are never 64 at once");
+        let mixed = [vec![gib(1); 50], vec![gib(30)]].concat();
+        assert_eq!(fit_together(mixed, 2, gib(20)).unwrap_err().fitting, 1);
+        assert_eq!(fit_together(vec![], 64, 0), Ok(()));
+    }
+
+    /// The limit of the process itself, as `ulimit -v` and `ulimit -d` set it.
+    #[test]
+    fn own_limits_count() {
+        let with = |limits: &'static str| {
+            available(&move |path| match path {
+                "/proc/meminfo" => Some("MemAvailable: 8192 kB\nSwapFree: 1024 kB\n".into()),
+                "/proc/self/limits" => Some(limits.into()),
+                _ => None,
+            })
+        };
+        assert_eq!(with(""), Some(9216 << 10));
+        assert_eq!(with("Max address space         1048576   unlimited  bytes\n"), Some(1 << 20));
+        assert_eq!(with("Max data size             2097152   unlimited  bytes\n"), Some(2 << 20));
+        assert_eq!(available(&|_| None), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod allocator;
 pub mod backend;
+pub(crate) mod control_groups;
 pub mod exit;
 pub mod facts;
 pub mod memory;

@@ -6,7 +6,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use runs::{Status, Summary};
 
-use super::output::{is_live, tell};
+use super::output::{above_all, beside, is_live, tell};
 use super::text::{duration, rate};
 use crate::workers::job::{Job, JobEnd, JobProgress, Saved};
 
@@ -69,7 +69,7 @@ impl JobTable {
 
     fn print(&self, line: &str) {
         match &self.live {
-            Some(live) => drop(live.screen.println(line)),
+            Some(live) => above_all(&live.screen, line),
             None => tell(line),
         }
     }
@@ -85,12 +85,17 @@ impl JobTable {
         )
     }
 
+    /// What is to be known of all jobs.
+    pub fn note(&self, sentence: &str) {
+        self.print(sentence);
+    }
+
     /// A job's process has been started.
     pub fn started(&mut self, job: usize) {
         let Some(live) = &self.live else { return };
         let bar = live.screen.insert_before(&live.whole, ProgressBar::new(self.jobs[job].steps));
         style(&bar, "{bar:30} {msg}");
-        bar.set_message(self.jobs[job].label.clone());
+        beside(&bar, &self.jobs[job].label);
         self.jobs[job].bar = Some(bar);
     }
 
@@ -103,8 +108,8 @@ impl JobTable {
         self.jobs[job].progress = progress;
         if let (Some(bar), Some(live)) = (&self.jobs[job].bar, &self.live) {
             bar.set_position(progress.step);
-            bar.set_message(self.describe(job));
-            live.whole.set_message(self.whole());
+            beside(bar, self.describe(job));
+            beside(&live.whole, self.whole());
         } else if self.last_line.elapsed() > PLAIN_EVERY {
             self.last_line = Instant::now();
             let running: Vec<String> = (0..self.jobs.len())
@@ -138,7 +143,7 @@ impl JobTable {
         self.print(&line);
         if let Some(live) = &self.live {
             live.whole.set_position(ended as u64);
-            live.whole.set_message(self.whole());
+            beside(&live.whole, self.whole());
             if ended == self.jobs.len() {
                 live.whole.finish_and_clear();
             }

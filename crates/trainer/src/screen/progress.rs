@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::output::{is_live, tell};
+use super::output::{above, beside, is_live, tell};
 use super::text::{duration, measured, rate};
 use crate::training::batch::Tally;
 use crate::training::observer::{Observer, Plan, Stepped};
@@ -28,7 +28,7 @@ impl ProgressLine {
 
     fn print(&self, line: &str) {
         match &self.live {
-            Some(bar) => bar.println(line),
+            Some(bar) => above(bar, line),
             None => tell(line),
         }
     }
@@ -64,12 +64,8 @@ impl Observer for ProgressLine {
         self.accuracy = stepped.accuracy;
         if let Some(bar) = &self.live {
             bar.set_position(stepped.step);
-            bar.set_message(format!(
-                "{}  {}  {} left",
-                measured(self.loss, self.accuracy),
-                rate(self.meter.tokens_per_second()),
-                duration(self.meter.time_left(self.plan.steps)),
-            ));
+            let (speed, left) = (self.meter.tokens_per_second(), self.meter.time_left(self.plan.steps));
+            beside(bar, format!("{}  {}  {} left", measured(self.loss, self.accuracy), rate(speed), duration(left)));
         }
     }
 

@@ -76,11 +76,6 @@ pub fn wrapped(first: &str, text: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// Text from a file without what a terminal would take for a command.
-pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -27,8 +27,13 @@ pub fn manifest(config: &Config, device: &Device, threads: usize) -> Result<Mani
         flops_per_step: arm.flops_per_step(),
         tokens_per_step: arm.tokens_after(1),
         fingerprints: Fingerprints { data: arm.data_fingerprint(), weights: weights.all, tensors: weights.tensors },
+        resumed: vec![],
+        simd: backend::simd(config.backend),
     })
 }
+
+/// A hash of what this program was built from: see `build.rs`.
+pub const BUILD: &str = env!("HEADCOUNT_BUILD");
 
 /// What this program is: its version, and the commit that it was built from where that is known.
 pub fn program() -> Program {
@@ -36,5 +41,6 @@ pub fn program() -> Program {
         version: env!("CARGO_PKG_VERSION").to_string(),
         commit: option_env!("HEADCOUNT_COMMIT").map(str::to_string),
         dirty: option_env!("HEADCOUNT_DIRTY").map(|dirty| dirty == "true"),
+        build: Some(BUILD.to_string()),
     }
 }

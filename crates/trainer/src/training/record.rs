@@ -29,7 +29,7 @@ impl Saver<'_> {
     ) -> Result<(), RunError> {
         log.sync()?;
         let (model, optimiser) = (parameters::to_host(model), optimiser.to_host());
-        let (metrics, origin) = (self.directory.metrics_hash()?, self.origin.clone());
+        let (metrics, origin) = (log.metrics.hash(), self.origin.clone());
         let checkpoint = Checkpoint { step, validation, best, metrics, origin, model, optimiser };
         self.directory.checkpoints().save(&checkpoint)?;
         self.tidy(step, best)

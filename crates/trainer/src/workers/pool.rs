@@ -16,7 +16,7 @@ use crate::screen::jobs::JobTable;
 /// the order of the jobs. Once `stop` is asked, jobs that have not begun are left out.
 ///
 /// # Errors
-/// See [`WorkerError`]; that a run fails is none.
+/// See [`WorkerError`], after those that ran have finished; that a run fails is none.
 pub fn run(
     jobs: &[Job],
     at_once: usize,
@@ -40,11 +40,21 @@ pub fn run(
     let (sender, receiver) = channel();
     let mut has_trained = vec![false; jobs.len()];
     let mut running: Vec<Worker> = Vec::new();
-    while !running.is_empty() || (!waiting.is_empty() && !stop.is_asked()) {
-        while running.len() < at_once.max(1) && !stop.is_asked() {
+    let mut has_warned = false; // once for all runs, which are on one file system
+    let mut refused = None; // why no further process can be started; those that run finish
+    while !running.is_empty() || (!waiting.is_empty() && !stop.is_asked() && refused.is_none()) {
+        while running.len() < at_once.max(1) && !stop.is_asked() && refused.is_none() {
             let Some(index) = waiting.pop_front() else { break };
-            running.push(Worker::start(index, &jobs[index], threads, sender.clone(), stop.workers())?);
-            table.started(index);
+            match Worker::start(index, &jobs[index], threads, sender.clone(), stop.workers()) {
+                Ok(worker) => {
+                    if let Some(sentence) = worker.unprotected().filter(|_| !std::mem::replace(&mut has_warned, true)) {
+                        table.note(sentence);
+                    }
+                    running.push(worker);
+                    table.started(index);
+                }
+                Err(error) => refused = Some(error),
+            }
         }
         if stop.is_asked() {
             running.iter_mut().for_each(Worker::ask_to_stop);
@@ -68,7 +78,7 @@ pub fn run(
             table.ended(index, &ends[index], false);
         }
     }
-    Ok(ends)
+    refused.map_or(Ok(ends), Err)
 }
 
 /// How the job of a process that has ended stands: by what is on disk, whatever the process said.

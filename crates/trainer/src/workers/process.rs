@@ -1,7 +1,7 @@
 //! The process of a worker, as the one that started it sees it.
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
@@ -12,16 +12,26 @@ use thiserror::Error;
 use super::job::{Job, JobProgress};
 use crate::machine::exit::INTERRUPTED;
 use crate::machine::stop::Workers;
+use crate::training::manifest::BUILD;
 
 /// A worker that can't be started, or a run directory that can't be prepared.
 #[derive(Debug, Error)]
 pub enum WorkerError {
     /// This program's own file is gone, or the system refuses another process.
-    #[error("can't start a worker process: {0}")]
-    Start(#[from] std::io::Error),
+    #[error("can't start a worker process from {}: {source}; the same command goes on from what is saved", program.display())]
+    Start { program: PathBuf, source: std::io::Error },
     /// The run directory can't be read or written.
     #[error(transparent)]
     Files(#[from] RunError),
+}
+
+/// The program that runs. On Linux that is what runs, also where its file has been replaced or removed since it started;
+/// elsewhere its file, and a worker of another build says so and ends.
+fn this_program() -> PathBuf {
+    match cfg!(target_os = "linux") {
+        true => PathBuf::from("/proc/self/exe"),
+        false => std::env::current_exe().unwrap_or_else(|_| PathBuf::from("trainer")),
+    }
 }
 
 /// A running process.
@@ -33,6 +43,7 @@ pub(super) struct Worker {
     reports: JoinHandle<()>,
     complaints: JoinHandle<String>,
     workers: Workers,
+    unprotected: Option<String>,
 }
 
 impl Worker {
@@ -45,17 +56,19 @@ impl Worker {
         workers: &Workers,
     ) -> Result<Self, WorkerError> {
         let directory = &job.directory;
-        drop(directory.create(&job.config)?); // writes config.toml; the worker takes the lock
-        let mut command = Command::new(std::env::current_exe()?);
+        // Writes config.toml; the worker takes the lock.
+        let unprotected = directory.create(&job.config)?.unprotected().map(String::from);
+        let program = this_program();
+        let mut command = Command::new(&program);
         #[cfg(unix)]
         {
             // Ctrl-C on the terminal is for this process, which passes it on.
             use std::os::unix::process::CommandExt;
-            command.process_group(0);
+            command.process_group(0).arg0("trainer");
         }
         command
             .arg("train")
-            .arg("--worker")
+            .args(["--worker", "--build", BUILD])
             .arg("--config")
             .arg(directory.config_path())
             .arg("--out")
@@ -66,7 +79,7 @@ impl Worker {
             .stderr(Stdio::piped());
         let mut child = {
             let mut ids = workers.ids();
-            let child = command.spawn()?;
+            let child = command.spawn().map_err(|source| WorkerError::Start { program, source })?;
             ids.push(child.id());
             child
         };
@@ -88,12 +101,17 @@ impl Worker {
             }
             String::from_utf8_lossy(&text).into_owned()
         });
-        Ok(Self { index, child, input, reports, complaints, workers: workers.clone() })
+        Ok(Self { index, child, input, reports, complaints, workers: workers.clone(), unprotected })
     }
 
     /// The number of its job.
     pub fn index(&self) -> usize {
         self.index
+    }
+
+    /// What is not protected of its run directory: see [`runs::Lock::unprotected`].
+    pub fn unprotected(&self) -> Option<&str> {
+        self.unprotected.as_deref()
     }
 
     /// Its standard input ends: it stops after its step and saves.

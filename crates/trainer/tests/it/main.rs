@@ -16,6 +16,7 @@ mod heads;
 mod interrupt;
 #[cfg(unix)]
 mod lost_output;
+mod machine;
 mod malformed;
 mod optimiser;
 mod outcomes;

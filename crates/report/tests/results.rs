@@ -336,6 +336,25 @@ fn a_loss_is_better_when_smaller_and_diverging_enters_as_guessing() {
     assert!(results.comparisons[0].interval.as_ref().unwrap().mean_difference < 0.0);
 }
 
+/// What a diverged run enters with follows from the task alone: with the worst finished value it would tie with that run.
+#[test]
+fn a_diverged_run_does_not_tie_with_the_worst_finished_one() {
+    let head = "[metric]\nname = \"test_loss\"\nmargin = 0.05";
+    let made = make("penalty", head, SPLIT, |run| match run.pair {
+        0 if run.arm == "h8" => Kind::Diverges { at: 5 },
+        _ => Kind::Learns { at: 0.4 },
+    });
+    let results = report(&made).results;
+    let finished = || results.arms.iter().flat_map(|arm| &arm.runs).filter_map(|run| run.value);
+    let worst = finished().fold(f64::NEG_INFINITY, f64::max);
+    let entered = results.arms[1].description.as_ref().unwrap().maximum;
+    assert_eq!((finished().count(), results.arms[1].diverged), (19, 1));
+    assert_eq!(entered, 8f64.ln(), "registers has eight classes");
+    assert!(worst < entered - 0.1, "{worst}");
+    assert_eq!(results.comparisons[0].diverged_entered_as, Some(entered));
+    assert_eq!(results.comparisons[0].tied, 0);
+}
+
 /// Draws every kind of figure into the folder that HEADCOUNT_FIGURES names, to be looked at.
 #[test]
 fn figures_are_valid_for_every_kind_of_result() {

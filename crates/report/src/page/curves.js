@@ -5,7 +5,7 @@ function curvesSection(section) {
   if (!splits.length) return false;
   const alone = !results;
   const state = {
-    quantity: deciding.key, x: "step", logX: false, logY: false, band: "quartile", seeds: alone,
+    quantity: (metricOf(deciding.key) ?? usual).key, x: "step", logX: false, logY: false, band: "quartile", seeds: alone,
     hiddenArms: new Set(), hiddenPairs: new Set(), at: null,
   };
   const hosts = splits.map((split) => el("div", { class: "plot", role: "img" }));

@@ -42,7 +42,7 @@ function explorerSection(section) {
 }
 
 /** What stands for a model in short, such as "accuracy 0.981". */
-const scoreWords = (scores) => `${metricOf(data.usual).words} ${fixed(scores[data.usual], metricOf(data.usual).digits)}`;
+const scoreWords = (scores) => `${usual.words} ${fixed(scores[usual.key], usual.digits)}`;
 
 const hasMaps = (step) => step.attentions.some(({ maps }) => maps);
 

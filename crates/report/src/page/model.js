@@ -13,6 +13,8 @@ const armNamed = (name) => arms.find((arm) => arm.name === name);
 const { metrics } = data.context;
 const { deciding } = data;
 const metricOf = (key) => metrics.find((metric) => metric.key === key);
+/** What stands for a model in short. */
+const usual = metricOf(data.usual) ?? metrics[0];
 
 /** The pairs, or the seed of a single run. */
 const pairs = results ? results.seeds : [data.run.seed];

@@ -64,7 +64,7 @@ function runResult() {
   const facts = [
     score(`Test, after ${run.steps} steps`, run.test),
     score("Validation", run.validation),
-    [`${capital(objective.best)} validation ${objective.words}`, run.best_validation_loss === null ? "none" : `${fixed(run.best_validation_loss)}${objective.unit} at step ${run.best_step}`],
+    objective && [`${capital(objective.best)} validation ${objective.words}`, run.best_validation_loss === null ? "none" : `${fixed(run.best_validation_loss)}${objective.unit} at step ${run.best_step}`],
     ["Parameters", whole(run.parameters.total)],
     ["FLOPs a step", short(run.flops_per_step.total)],
     ["Tokens a step", whole(run.tokens_per_step)],

@@ -2,6 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
+use data::metrics::{ACCURACY, LOSS, Scores};
 use kernels::cross_entropy;
 use model::{Call, CallError, Decoder};
 use runs::{Config, Tensors};
@@ -13,10 +14,8 @@ use crate::{
 
 /// A model and what its attentions give on the samples.
 pub struct Probe {
-    /// Mean loss over scored positions, in nats.
-    pub loss: f64,
-    /// Share of scored positions that are right.
-    pub accuracy: f64,
+    /// What the model scores on the samples.
+    pub scores: Scores,
     /// `[B][H][L][L]` for each layer of the decoder.
     pub maps: Vec<Vec<f32>>,
     /// `[B][H][Ls][Ls]` for each layer of the encoder.
@@ -78,9 +77,9 @@ impl Probe {
                 contexts.output_shares(&output.values, config.model.d_model, &samples.batch.padding)
             })
         };
+        let scores = Scores::default().with(&LOSS, loss).with(&ACCURACY, right as f64 / targets.len() as f64);
         Ok(Self {
-            loss,
-            accuracy: right as f64 / targets.len() as f64,
+            scores,
             maps: on_host(output.maps),
             encoder_maps: on_host(output.encoder_maps),
             cross_maps: on_host(output.cross_maps),
@@ -132,7 +131,7 @@ impl Probe {
             .collect();
         let call = Call { gates: Some(&gates), replacements: Some(&self.means), ..self.samples.call() };
         let logits = self.model.forward(self.samples.tokens.clone(), call)?.logits;
-        Ok(mean(&host(cross_entropy(logits, self.samples.targets.clone()))) - self.loss)
+        Ok(mean(&host(cross_entropy(logits, self.samples.targets.clone()))) - self.scores.number(&LOSS))
     }
 }
 

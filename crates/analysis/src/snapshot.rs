@@ -62,7 +62,11 @@ pub fn analyse(
             attentions.push(attention(config, &seen, shown)?);
         }
     }
-    let mut analysis = StepAnalysis { step, loss: probe.loss, accuracy: probe.accuracy, attentions };
+    let mut analysis = StepAnalysis { step, scores: probe.scores, attentions };
+    if !analysis.scores.are_finite() {
+        return Err(HeadError::NotFinite { step });
+    }
+    analysis.scores = analysis.scores.map(rounded);
     for number in numbers(&mut analysis) {
         if !number.is_finite() {
             return Err(HeadError::NotFinite { step });
@@ -103,10 +107,10 @@ pub fn is_causal(config: &Config, site: AttentionSite) -> bool {
     site == AttentionSite::Decoder && config.model.causal
 }
 
-/// Every number of an analysis.
+/// Every number of an analysis but the scores.
 fn numbers(analysis: &mut StepAnalysis) -> impl Iterator<Item = &mut f64> {
-    let StepAnalysis { step: _, loss, accuracy, attentions } = analysis;
-    [loss, accuracy].into_iter().chain(attentions.iter_mut().flat_map(of_attention))
+    let StepAnalysis { step: _, scores: _, attentions } = analysis;
+    attentions.iter_mut().flat_map(of_attention)
 }
 
 fn of_attention(attention: &mut AttentionAnalysis) -> impl Iterator<Item = &mut f64> {

@@ -4,6 +4,7 @@
 #[path = "../../report/tests/synthetic/mod.rs"]
 mod synthetic;
 
+use data::metrics::LOSS;
 use std::{collections::BTreeMap, fs, path::Path};
 
 use architecture::{HostTensor, Parts};
@@ -231,7 +232,7 @@ fn effects_agree_with_a_linear_model_by_hand() {
     let whole = mean_loss(&|_| true);
     let last = analysis.last().unwrap();
     assert_eq!((last.step, analysis.samples, analysis.scored), (20, b, scored.len()));
-    assert!((last.loss - whole).abs() < 1e-5);
+    assert!((last.scores.number(&LOSS) - whole).abs() < 1e-5);
     for h in 0..heads {
         let head = &last_heads(&analysis, 0)[h];
         let near = |what: &str, got: Option<f64>, expected: f64| {
@@ -309,7 +310,7 @@ fn what_is_kept_is_used_until_something_changes() {
     let all = get(Steps::All, false);
     assert_eq!(steps(&all), [0, 5, 20]);
     assert_eq!((&all.steps[0], &all.steps[2]), (&ends.steps[0], &ends.steps[1]));
-    assert_ne!(all.steps[1].loss, all.steps[2].loss);
+    assert_ne!(all.steps[1].scores, all.steps[2].scores);
     assert_eq!(get(Steps::Ends, false), all, "it holds what is asked for");
     let bytes = fs::read(directory.heads_path()).unwrap();
     let text = String::from_utf8(bytes.clone()).unwrap();
@@ -329,7 +330,7 @@ fn what_is_kept_is_used_until_something_changes() {
     let origin = manifest(&config).origin();
     directory.snapshots().save(&Snapshot { step: 20, origin, model: at_20 }).unwrap();
     let changed = get(Steps::All, false);
-    assert!(changed.computed_from != all.computed_from && changed.steps[2].loss != all.steps[2].loss);
+    assert!(changed.computed_from != all.computed_from && changed.steps[2].scores != all.steps[2].scores);
 }
 
 #[test]

@@ -19,8 +19,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -32,15 +34,23 @@ use crate::generator::Generator;
 use crate::order::Sets;
 use crate::sample::{IGNORE, Sample, Split};
 
-/// Every metric, in the order in which files have them.
+/// Every metric, in the order in which files have them; people are told the last one first.
 pub const METRICS: &[MetricKind] = &[LOSS, ACCURACY];
+
+/// What training makes small. The best step is where it is best on the validation set, and spikes are spikes of it.
+pub const OBJECTIVE: &MetricKind = &LOSS;
+
+/// What decides an experiment unless it says otherwise, on the test set.
+pub const DECIDING: &MetricKind = &ACCURACY;
 
 /// Mean cross-entropy over scored positions. Knowing nothing is to find all classes equally likely.
 pub const LOSS: MetricKind = MetricKind {
     key: "loss",
     words: "loss",
+    about: "Mean cross-entropy over scored positions, in nats: 0 is certain and right, the logarithm of the number of answers is guessing.",
     unit: "nats",
     axis: "loss (nats)",
+    digits: 4,
     better: Better::Lower,
     range: (0.0, f64::INFINITY),
     threshold: None,
@@ -52,8 +62,10 @@ pub const LOSS: MetricKind = MetricKind {
 pub const ACCURACY: MetricKind = MetricKind {
     key: "accuracy",
     words: "accuracy",
-    unit: "share",
+    about: "Share of scored positions that the model gets right, 0 to 1.",
+    unit: SHARE,
     axis: "accuracy (share of scored positions)",
+    digits: 3,
     better: Better::Higher,
     range: (0.0, 1.0),
     threshold: Some(0.95),
@@ -61,16 +73,23 @@ pub const ACCURACY: MetricKind = MetricKind {
     uninformed: share_of_the_most_frequent_class,
 };
 
+/// The unit of parts of a whole, which numbers are told without.
+const SHARE: &str = "share";
+
 /// One metric, and all that texts, axes and decisions ask of it.
 pub struct MetricKind {
     /// The name in files and configs.
     pub key: &'static str,
     /// As it reads in a sentence.
     pub words: &'static str,
+    /// What it says, in a sentence for a glossary.
+    pub about: &'static str,
     /// The unit of its values and of their differences.
     pub unit: &'static str,
     /// As it reads on an axis.
     pub axis: &'static str,
+    /// Decimals of a value where there is little room.
+    pub digits: usize,
     /// Which way it improves.
     pub better: Better,
     /// The least and the greatest value that there can be.
@@ -119,6 +138,29 @@ impl MetricKind {
     /// The possible value nearest to `value`, as for the ends of an interval or an axis.
     pub fn clip(&self, value: f64) -> f64 {
         value.clamp(self.range.0, self.range.1)
+    }
+
+    /// A value where there is little room, such as "accuracy 0.981".
+    pub fn brief(&self, value: f64) -> String {
+        format!("{} {value:.*}", self.words, self.digits)
+    }
+
+    /// A value in full, such as "loss 0.0321 nats".
+    pub fn told(&self, value: f64) -> String {
+        format!("{} {value:.4}{}", self.words, self.unit_told())
+    }
+
+    /// The unit as it follows a number: with a space before it, or nothing.
+    pub fn unit_told(&self) -> String {
+        if self.unit == SHARE { String::new() } else { format!(" {}", self.unit) }
+    }
+
+    /// As it reads on an axis of logarithms, such as "loss (nats, log scale)".
+    pub fn log_axis(&self) -> String {
+        match self.axis.strip_suffix(')') {
+            Some(axis) => format!("{axis}, log scale)"),
+            None => format!("{}, log scale", self.axis),
+        }
     }
 
     /// The greatest difference that two values can have; infinite where the range is.
@@ -204,9 +246,20 @@ impl Scores {
         self.iter().find_map(|(known, value)| (known == kind).then_some(value))
     }
 
+    /// The value of `kind`; NaN where it was not measured.
+    pub fn number(&self, kind: &MetricKind) -> f64 {
+        self.get(kind).unwrap_or(f64::NAN)
+    }
+
     /// What was measured.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static MetricKind, f64)> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&'static MetricKind, f64)> {
         METRICS.iter().zip(self.0).filter_map(|(kind, value)| Some((kind, value?)))
+    }
+
+    /// What `change` makes of every value.
+    #[must_use]
+    pub fn map(self, change: impl Fn(f64) -> f64) -> Self {
+        Self(self.0.map(|value| value.map(&change)))
     }
 
     /// Whether every value is a finite number.
@@ -255,6 +308,46 @@ impl<'de> Visitor<'de> for ScoresVisitor {
     }
 }
 
+/// A value of each of some metrics, in the order of [`METRICS`]: what [`Scores`] are for numbers. Written as a flat map, beside
+/// other fields by serde's `flatten`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByMetric<T>([Option<T>; METRICS.len()]);
+
+impl<T> ByMetric<T> {
+    /// What `of` gives for each metric.
+    pub fn new(of: impl FnMut(&'static MetricKind) -> Option<T>) -> Self {
+        let mut values = METRICS.iter().map(of);
+        Self(std::array::from_fn(|_| values.next().flatten()))
+    }
+
+    /// The value of `kind`, where there is one.
+    pub fn get(&self, kind: &MetricKind) -> Option<&T> {
+        self.iter().find_map(|(known, value)| (known == kind).then_some(value))
+    }
+
+    /// All there are.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&'static MetricKind, &T)> {
+        METRICS.iter().zip(&self.0).filter_map(|(kind, value)| Some((kind, value.as_ref()?)))
+    }
+}
+
+impl<T: Serialize> Serialize for ByMetric<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter().map(|(kind, value)| (kind.key, value)))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ByMetric<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut read = BTreeMap::<String, T>::deserialize(deserializer)?;
+        let values = Self::new(|kind| read.remove(kind.key));
+        match read.pop_first() {
+            Some((key, _)) => Err(de::Error::custom(format_args!("unknown field `{key}`, which is no metric"))),
+            None => Ok(values),
+        }
+    }
+}
+
 /// A metric on one of the sets that a finished run is measured on: what may decide an experiment. It is written as its
 /// [name](Self::name).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -266,9 +359,12 @@ pub struct SplitMetric {
 }
 
 impl SplitMetric {
-    /// All of them: on the test set, then on the validation set.
+    /// What decides unless an experiment says otherwise.
+    pub const USUAL: Self = Self { split: Split::Test, kind: DECIDING };
+
+    /// All of them as people read them: on the test set, then on the validation set, of each the last of [`METRICS`] first.
     pub fn all() -> impl Iterator<Item = Self> {
-        let on = |split| METRICS.iter().map(move |kind| Self { split, kind });
+        let on = |split| METRICS.iter().rev().map(move |kind| Self { split, kind });
         [Split::Test, Split::Validation].into_iter().flat_map(on)
     }
 
@@ -290,6 +386,43 @@ impl SplitMetric {
             Split::Train => None,
         };
         scores?.get(self.kind)
+    }
+}
+
+/// The scores of a finished run on both sets. Written flat, by [`SplitMetric::name`], every one: `null` where there is no finite
+/// number.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SplitScores {
+    /// On the test set.
+    pub test: Scores,
+    /// On the validation set.
+    pub validation: Scores,
+}
+
+impl SplitScores {
+    /// A value, finite or not; `None` where it was not measured.
+    pub fn get(&self, metric: SplitMetric) -> Option<f64> {
+        metric.of(Some(&self.test), Some(&self.validation))
+    }
+}
+
+impl Serialize for SplitScores {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let finite = |metric| self.get(metric).filter(|value| value.is_finite());
+        serializer.collect_map(SplitMetric::all().map(|metric| (metric.name(), finite(metric))))
+    }
+}
+
+impl<'de> Deserialize<'de> for SplitScores {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut scores = Self::default();
+        for (name, value) in BTreeMap::<String, Option<f64>>::deserialize(deserializer)? {
+            let metric: SplitMetric = name.parse().map_err(de::Error::custom)?;
+            let Some(value) = value else { continue };
+            let of_split = if metric.split == Split::Test { &mut scores.test } else { &mut scores.validation };
+            *of_split = of_split.with(metric.kind, value);
+        }
+        Ok(scores)
     }
 }
 
@@ -317,7 +450,10 @@ impl Serialize for SplitMetric {
 
 impl<'de> Deserialize<'de> for SplitMetric {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| SplitMetric::all().map(SplitMetric::name).collect());
+        static KNOWN: LazyLock<Vec<&str>> = LazyLock::new(|| NAMES.iter().map(String::as_str).collect());
+        let name = String::deserialize(deserializer)?;
+        name.parse().map_err(|_: NoSuchMetric| de::Error::unknown_variant(&name, &KNOWN))
     }
 }
 
@@ -440,7 +576,7 @@ mod tests {
     #[test]
     fn names_are_composed_and_taken_apart() {
         let names: Vec<String> = SplitMetric::all().map(SplitMetric::name).collect();
-        assert_eq!(names, ["test_loss", "test_accuracy", "validation_loss", "validation_accuracy"]);
+        assert_eq!(names, ["test_accuracy", "test_loss", "validation_accuracy", "validation_loss"]);
         for metric in SplitMetric::all() {
             assert_eq!(metric.name().parse(), Ok(metric));
             assert_eq!(metric.words(), metric.name().replace('_', " "));
@@ -454,6 +590,35 @@ mod tests {
             let error = name.parse::<SplitMetric>().unwrap_err().to_string();
             assert!(error.contains(&format!("`{name}`")) && error.contains("validation_accuracy"), "{error}");
         }
+    }
+
+    #[test]
+    fn values_are_told_with_their_unit() {
+        assert_eq!((ACCURACY.brief(0.98149), LOSS.brief(f64::INFINITY)), ("accuracy 0.981".into(), "loss inf".into()));
+        assert_eq!((ACCURACY.told(0.98149), LOSS.told(0.5)), ("accuracy 0.9815".into(), "loss 0.5000 nats".into()));
+        assert_eq!(LOSS.log_axis(), "loss (nats, log scale)");
+    }
+
+    #[test]
+    fn scores_of_both_sets_lie_flat_and_complete() {
+        let test = Scores::default().with(&ACCURACY, 0.5).with(&LOSS, f64::NAN);
+        let scores = SplitScores { test, validation: Scores::default().with(&LOSS, 2.0) };
+        let text = serde_json::to_string(&scores).unwrap();
+        let expected = r#"{"test_accuracy":0.5,"test_loss":null,"validation_accuracy":null,"validation_loss":2.0}"#;
+        assert_eq!(text, expected);
+        let read: SplitScores = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, SplitScores { test: Scores::default().with(&ACCURACY, 0.5), ..scores });
+        assert!(serde_json::from_str::<SplitScores>(r#"{"train_loss":1.0}"#).is_err());
+    }
+
+    #[test]
+    fn values_of_any_kind_go_by_metric() {
+        let words = ByMetric::new(|kind| (*kind == LOSS).then(|| vec![kind.words]));
+        let text = serde_json::to_string(&words).unwrap();
+        assert_eq!(text, r#"{"loss":["loss"]}"#);
+        assert_eq!(serde_json::from_str::<ByMetric<Vec<&str>>>(&text).unwrap(), words);
+        assert_eq!((words.get(&LOSS), words.get(&ACCURACY)), (Some(&vec!["loss"]), None));
+        assert!(serde_json::from_str::<ByMetric<u8>>(r#"{"loss":1,"los":2}"#).is_err());
     }
 
     #[test]

@@ -1,30 +1,32 @@
 //! The primary metric, from a run's summary to what the statistics take.
 
-use runs::{Experiment, MetricName, Status, Summary};
+use data::metrics::{Better, SplitMetric};
+use runs::{Arm, Experiment, Status, Summary};
 use statistics::{Direction, Metric};
 
 /// The primary metric as the statistics see it.
 pub(crate) fn metric(experiment: &Experiment) -> Metric {
     let name = experiment.metric.name;
-    let outputs = experiment.arms.iter().map(|arm| arm.config.dims().outputs).max().unwrap_or(1);
-    Metric {
-        name: name.words().into(),
-        direction: direction(name),
-        worst: if name.is_accuracy() { 0.0 } else { (outputs as f64).ln() },
-    }
+    let direction = direction(name);
+    let penalty = |arm: &Arm| name.kind.penalty(&arm.config.task.task, &arm.config.task.sets, name.split);
+    let penalties = experiment.arms.iter().map(penalty);
+    let worst = penalties.reduce(|worst, penalty| direction.worse(worst, penalty));
+    Metric { name: name.words(), direction, worst: worst.unwrap_or_default() } // there are at least two arms
 }
 
-pub(crate) fn direction(name: MetricName) -> Direction {
-    if name.is_accuracy() { Direction::HigherIsBetter } else { Direction::LowerIsBetter }
+pub(crate) fn direction(name: SplitMetric) -> Direction {
+    match name.kind.better {
+        Better::Higher => Direction::HigherIsBetter,
+        Better::Lower => Direction::LowerIsBetter,
+    }
 }
 
 /// The metric of a run that finished, at its final step, if it is a number.
-pub(crate) fn final_value(summary: &Summary, name: MetricName) -> Option<f64> {
+pub(crate) fn final_value(summary: &Summary, name: SplitMetric) -> Option<f64> {
     if summary.status != Status::Finished {
         return None;
     }
-    let score = if name.is_test() { summary.test } else { summary.validation }?;
-    finite(if name.is_accuracy() { score.accuracy } else { score.loss })
+    finite(name.of(summary.test.as_ref(), summary.validation.as_ref())?)
 }
 
 /// A number that sums and squares stay finite with.

@@ -13,6 +13,8 @@ mod rates;
 mod repetitions;
 mod sweep;
 
+use data::metrics::{METRICS, MetricKind};
+
 use crate::results::Results;
 
 pub use growth::{Growth, GrowthPoint, growth};
@@ -21,7 +23,7 @@ pub use growth::{Growth, GrowthPoint, growth};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Its file's name without the ending.
-    pub name: &'static str,
+    pub name: String,
     /// The section of the page that shows it, if one does.
     pub section: Option<Section>,
     /// A complete SVG document.
@@ -45,22 +47,31 @@ struct Kind {
     draw: fn(&Results) -> Option<String>,
 }
 
-/// Every figure, in the order of the files and of the page. To add one: a file that draws it, its `mod` line, and its line here.
+/// Every figure but the curves, in the order of the files and of the page. To add one: a file that draws it, its `mod` line, and
+/// its line here.
 const FIGURES: &[Kind] = &[
-    Kind { name: "accuracy", section: None, draw: |results| curves::draw(results, curves::Quantity::Accuracy) },
-    Kind { name: "loss", section: None, draw: |results| curves::draw(results, curves::Quantity::Loss) },
-    Kind { name: "loss-log", section: None, draw: |results| curves::draw(results, curves::Quantity::LogLoss) },
     Kind { name: "differences", section: Some(Section::Differences), draw: differences::draw },
     Kind { name: "repetitions", section: Some(Section::Differences), draw: repetitions::draw },
     Kind { name: "sweep", section: Some(Section::Settings), draw: sweep::draw },
     Kind { name: "learning-rates", section: Some(Section::Settings), draw: rates::draw },
 ];
 
-/// Every figure that the result has numbers for.
+/// Every figure that the result has numbers for: the curves of each metric, also over logarithms where it has no end, then the
+/// others.
 pub fn all(results: &Results) -> Vec<Figure> {
-    let drawn = FIGURES.iter().filter_map(|kind| {
-        let Kind { name, section, draw } = kind;
-        Some(Figure { name, section: *section, svg: draw(results)? })
+    let curves = METRICS.iter().rev().flat_map(|kind| {
+        let plain = (kind.key.to_string(), curves::draw(results, kind, false));
+        let log = kind.span().is_infinite().then(|| (format!("{}-log", kind.key), curves::draw(results, kind, true)));
+        [Some(plain), log].into_iter().flatten()
     });
-    drawn.collect()
+    let curves = curves.filter_map(|(name, svg)| Some(Figure { name, section: None, svg: svg? }));
+    let others = FIGURES.iter().filter_map(|Kind { name, section, draw }| {
+        Some(Figure { name: name.to_string(), section: *section, svg: draw(results)? })
+    });
+    curves.chain(others).collect()
+}
+
+/// The ends of an axis without what no value of the metric can be, but for a little room.
+fn possible(kind: &MetricKind, [low, high]: [f64; 2]) -> [f64; 2] {
+    [low.max(kind.range.0), high.min(kind.range.1 + 0.02 * kind.span())]
 }

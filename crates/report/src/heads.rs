@@ -143,7 +143,7 @@ mod tests {
             maps: None,
         };
         let encoder = AttentionAnalysis { site: AttentionSite::Encoder, ..attention.clone() };
-        StepAnalysis { step: 5, loss: 1.0, accuracy: 0.5, attentions: vec![attention, encoder] }
+        StepAnalysis { step: 5, scores: Default::default(), attentions: vec![attention, encoder] }
     }
 
     /// Which head is which does not matter, and encoders do not count.

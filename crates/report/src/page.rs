@@ -11,6 +11,7 @@ mod run;
 use std::{collections::HashSet, sync::LazyLock};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use data::metrics::{DECIDING, OBJECTIVE};
 use runs::heads::{ExperimentHeads, MeasureInfo};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -21,8 +22,8 @@ use crate::{
     text::{capital, escaped},
 };
 
-pub use context::{Machine, PageContext, RunCurve, RunCurves, SourceFile, TaskFacts};
-pub use run::{RunReport, RunReportError, RunScore};
+pub use context::{Column, Machine, MetricInfo, PageContext, RunCurve, RunCurves, SourceFile, TaskFacts};
+pub use run::{RunReport, RunReportError};
 
 /// The page's name in its folder.
 pub const FILE: &str = "report.html";
@@ -72,9 +73,22 @@ struct Data<'a> {
     /// Of a single run.
     run: Option<&'a RunReport>,
     context: &'a PageContext,
+    /// The primary metric; of a single run, which has none, the usual one.
+    deciding: Deciding,
+    /// Keys of what training makes small, and of what stands for a model in short.
+    objective: &'static str,
+    usual: &'static str,
     arms: Vec<ArmStyle<'a>>,
     /// What the heads do, where that was analysed; a single run stands in it as an experiment of one arm.
     heads: Option<&'a ExperimentHeads>,
+}
+
+/// What decides.
+#[derive(Serialize)]
+struct Deciding {
+    /// Of the [`MetricInfo`].
+    key: &'static str,
+    words: String,
 }
 
 /// How an arm is drawn.
@@ -102,6 +116,9 @@ pub fn of_experiment(
         timings: Some(timings),
         run: None,
         context,
+        deciding: Deciding { key: results.metric.name.kind.key, words: results.metric.name.words() },
+        objective: OBJECTIVE.key,
+        usual: DECIDING.key,
         arms: styles
             .map(|(arm, (colour, dash))| ArmStyle { name: &arm.name, label: &arm.label, colour, dash })
             .collect(),
@@ -118,7 +135,18 @@ pub fn of_run(report: &RunReport, heads: Option<&ExperimentHeads>) -> String {
     let (colour, dash) = colours::FIRST;
     let arms = vec![ArmStyle { name: &report.arm, label: &report.label, colour, dash }];
     let context = &report.context;
-    let data = Data { title: &report.name, results: None, timings: None, run: Some(report), context, arms, heads };
+    let data = Data {
+        title: &report.name,
+        results: None,
+        timings: None,
+        run: Some(report),
+        context,
+        deciding: Deciding { key: DECIDING.key, words: DECIDING.words.into() },
+        objective: OBJECTIVE.key,
+        usual: DECIDING.key,
+        arms,
+        heads,
+    };
     html(&data, &report.lead(), &[], &[])
 }
 
@@ -137,7 +165,7 @@ fn html(data: &Data, lead: &str, sentences: &[String], figures: &[Figure]) -> St
         ("SENTENCES", sentences),
         ("DIFFERENCES", shown(figures, Section::Differences)),
         ("SETTINGS", shown(figures, Section::Settings)),
-        ("GLOSSARY", GLOSSARY.to_string()),
+        ("GLOSSARY", fill(GLOSSARY, &[("METRICS", metrics_glossary(&data.context.metrics))])),
         ("MEASURES", data.heads.map_or(String::new(), glossary)),
         ("DATA", json),
         ("SCRIPT", SCRIPT.clone()),
@@ -155,6 +183,14 @@ fn shown(figures: &[Figure], section: Section) -> String {
         )
     };
     figures.map(frame).collect()
+}
+
+/// What the metrics say.
+fn metrics_glossary(metrics: &[MetricInfo]) -> String {
+    let entry = |MetricInfo { key, words, about, .. }: &MetricInfo| {
+        format!("<div id=\"{key}\"><dt>{}</dt><dd>{}</dd></div>\n", escaped(&capital(words)), escaped(about))
+    };
+    metrics.iter().map(entry).collect()
 }
 
 /// What the measures of heads say, each once.

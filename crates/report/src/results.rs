@@ -5,8 +5,8 @@
 //! `curves.csv` (one line an arm, split and step; [`crate::tables`]), drawn in `figures/` as SVG ([`crate::figures`]), and told
 //! in `report.html` ([`crate::page`]).
 //!
-//! No number in these files is NaN or infinite. Accuracies are shares (0 to 1) of scored positions, losses are mean
-//! cross-entropies in nats, steps are optimiser steps.
+//! No number in these files is NaN or infinite. What each metric says and its unit are in [`data::metrics`]; steps
+//! are optimiser steps.
 
 mod arms;
 mod curves;
@@ -15,6 +15,7 @@ mod verdicts;
 
 use std::{io, path::PathBuf};
 
+use data::metrics::SplitScores;
 use runs::{
     Ledger, LedgerRun, Mismatch, PlannedRun, Regime, RunError, RunRecord,
     experiment::{About, MetricChoice},
@@ -137,11 +138,9 @@ pub struct RunResult {
     pub value: Option<f64>,
     /// Optimiser steps done.
     pub steps: Option<u64>,
-    /// At the final step; `None` unless it finished, here and below.
-    pub test_accuracy: Option<f64>,
-    pub test_loss: Option<f64>,
-    pub validation_accuracy: Option<f64>,
-    pub validation_loss: Option<f64>,
+    /// At the final step; none unless it finished.
+    #[serde(flatten)]
+    pub scores: SplitScores,
     /// The step with the smallest validation loss, and that loss.
     pub best_step: Option<u64>,
     pub best_validation_loss: Option<f64>,

@@ -1,12 +1,16 @@
 //! The same numbers as CSV (RFC 4180 but for its line ends): empty where there is no number.
 
+use data::metrics::{METRICS, SplitMetric};
+
+use crate::deciding::finite;
 use crate::results::{Band, Results, RunResult, RunStatus};
 
 /// One line a run.
 pub fn runs(results: &Results) -> String {
-    let mut text = String::from(
-        "arm,pair,seed,status,steps,test_accuracy,test_loss,validation_accuracy,validation_loss,best_step,\
-         best_validation_loss,first_step_at_threshold,spike_episodes,gradient_tail,lr,directory\n",
+    let metrics: String = SplitMetric::all().map(|metric| metric.name() + ",").collect();
+    let mut text = format!(
+        "arm,pair,seed,status,steps,{metrics}best_step,best_validation_loss,first_step_at_threshold,spike_episodes,\
+         gradient_tail,lr,directory\n",
     );
     for arm in &results.arms {
         for run in &arm.runs {
@@ -16,16 +20,10 @@ pub fn runs(results: &Results) -> String {
                 RunStatus::Diverged => "diverged",
                 RunStatus::Missing => "missing",
             };
-            let fields = [
-                field(&arm.name),
-                pair.to_string(),
-                seed.to_string(),
-                status.into(),
-                shown(run.steps),
-                shown(run.test_accuracy),
-                shown(run.test_loss),
-                shown(run.validation_accuracy),
-                shown(run.validation_loss),
+            let start = [field(&arm.name), pair.to_string(), seed.to_string(), status.to_string(), shown(run.steps)];
+            let finite = |metric| run.scores.get(metric).and_then(finite);
+            let scores = SplitMetric::all().map(|metric| shown(finite(metric)));
+            let rest = [
                 shown(run.best_step),
                 shown(run.best_validation_loss),
                 shown(run.first_step_at_threshold),
@@ -34,7 +32,7 @@ pub fn runs(results: &Results) -> String {
                 arm.lr.to_string(),
                 field(directory),
             ];
-            text += &fields.join(",");
+            text += &start.into_iter().chain(scores).chain(rest).collect::<Vec<_>>().join(",");
             text.push('\n');
         }
     }
@@ -44,14 +42,16 @@ pub fn runs(results: &Results) -> String {
 /// One line an arm, split and step.
 pub fn curves(results: &Results) -> String {
     const PARTS: [&str; 6] = ["mean", "minimum", "lower_quartile", "median", "upper_quartile", "maximum"];
-    let columns = ["loss", "accuracy"].into_iter().flat_map(|what| PARTS.map(|part| format!("{what}_{part}")));
+    let columns = METRICS.iter().flat_map(|kind| PARTS.map(|part| format!("{}_{part}", kind.key)));
     let mut text = format!("arm,split,step,runs,{}\n", columns.collect::<Vec<_>>().join(","));
     for arm in &results.arms {
         for curve in &arm.curves {
             for point in &curve.points {
                 let start = [field(&arm.name), curve.split.to_string(), point.step.to_string(), point.runs.to_string()];
-                let numbers =
-                    [point.loss, point.accuracy].into_iter().flat_map(numbers).map(|number| number.to_string());
+                let numbers = METRICS.iter().flat_map(|kind| match point.bands.get(kind) {
+                    Some(band) => numbers(*band).map(|number| number.to_string()),
+                    None => PARTS.map(|_| String::new()),
+                });
                 text += &start.into_iter().chain(numbers).collect::<Vec<_>>().join(",");
                 text.push('\n');
             }

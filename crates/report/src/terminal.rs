@@ -4,7 +4,7 @@ mod heads;
 
 use std::path::Path;
 
-use data::Split;
+use data::{Split, metrics::SplitMetric};
 use statistics::{outcome::StepsToThreshold, verdict::Verdict};
 
 use crate::{
@@ -64,7 +64,7 @@ fn table(results: &Results) -> String {
     let metric = results.metric.name.words();
     let threshold = results.metric.threshold.map(|threshold| threshold.to_string());
     let mut rows = vec![vec![
-        metric.to_string(),
+        metric,
         "runs".into(),
         "mean".into(),
         "sd".into(),
@@ -105,12 +105,12 @@ fn steps(steps: &StepsToThreshold) -> String {
 
 /// The mean validation curve of every arm, on one scale.
 fn curves(results: &Results) -> String {
-    let accuracy = results.metric.name.is_accuracy();
+    let shown = SplitMetric { split: Split::Validation, ..results.metric.name };
     let points = |arm: &ArmResult| -> Vec<(u64, f64)> {
         let curve = arm.curves.iter().find(|curve| curve.split == Split::Validation);
         let points = curve.map(|curve| curve.points.as_slice()).unwrap_or_default();
-        let mean = |point: &CurvePoint| if accuracy { point.accuracy.mean } else { point.loss.mean };
-        points.iter().map(|point| (point.step, mean(point))).collect()
+        let mean = |point: &CurvePoint| Some((point.step, point.bands.get(shown.kind)?.mean));
+        points.iter().filter_map(mean).collect()
     };
     let all: Vec<(u64, f64)> = results.arms.iter().flat_map(points).collect();
     let low = all.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
@@ -119,8 +119,7 @@ fn curves(results: &Results) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let what = if accuracy { "validation accuracy" } else { "validation loss" };
-    let mut rows = vec![format!("{what} over {last} steps, {low:.3} ▁ to {high:.3} █")];
+    let mut rows = vec![format!("{} over {last} steps, {low:.3} ▁ to {high:.3} █", shown.words())];
     let width = results.arms.iter().map(|arm| arm.label.chars().count()).max().unwrap_or_default();
     for arm in &results.arms {
         rows.push(format!("{:width$}  {}", arm.label, small_curve(&points(arm), last, low, high)));

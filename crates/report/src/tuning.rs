@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use runs::{Experiment, MetricName, RunRecord};
+use data::{Split, metrics::SplitMetric};
+use runs::{Experiment, RunRecord};
 use serde::{Deserialize, Serialize};
 use statistics::describe::mean_of_checked;
 
@@ -12,7 +13,7 @@ use crate::deciding::{self, final_value};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TuningTable {
     /// The metric that chose: the primary one on the validation set, at the final step.
-    pub metric: MetricName,
+    pub metric: SplitMetric,
     /// Seeds of the tuning runs.
     pub seeds: Vec<u64>,
     /// Every arm, in the order of the experiment.
@@ -57,10 +58,7 @@ impl TuningTable {
     /// What the tuning runs of an experiment come to; `None` if it has no tuning.
     pub fn of(experiment: &Experiment, records: &[RunRecord]) -> Option<Self> {
         let tuning = experiment.tuning.as_ref()?;
-        let metric = match experiment.metric.name {
-            MetricName::TestAccuracy | MetricName::ValidationAccuracy => MetricName::ValidationAccuracy,
-            MetricName::TestLoss | MetricName::ValidationLoss => MetricName::ValidationLoss,
-        };
+        let metric = SplitMetric { split: Split::Validation, ..experiment.metric.name };
         let worst = deciding::metric(experiment).worst;
         let arm = |arm: &runs::Arm| {
             let rate = |lr: &f64| {
@@ -84,7 +82,7 @@ impl TuningTable {
     }
 }
 
-fn rate(lr: f64, tried: &[&RunRecord], metric: MetricName, worst: f64) -> RateResult {
+fn rate(lr: f64, tried: &[&RunRecord], metric: SplitMetric, worst: f64) -> RateResult {
     let value = |summary| final_value(summary, metric);
     let ended: Vec<Option<f64>> = tried.iter().filter_map(|record| record.summary()).map(value).collect();
     let values = tried.iter().map(|record| record.summary().and_then(value)).collect();
@@ -100,7 +98,7 @@ fn rate(lr: f64, tried: &[&RunRecord], metric: MetricName, worst: f64) -> RateRe
     }
 }
 
-fn choose(rates: &[RateResult], metric: MetricName) -> Option<f64> {
+fn choose(rates: &[RateResult], metric: SplitMetric) -> Option<f64> {
     if rates.iter().any(|rate| rate.missing > 0) {
         return None;
     }

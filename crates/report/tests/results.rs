@@ -287,7 +287,7 @@ fn a_sweep_has_its_curve_and_each_arm_its_verdict() {
     let values: Vec<f64> = results.arms.iter().filter_map(|arm| arm.sweep_value).collect();
     assert_eq!(values, [1.0, 2.0, 4.0, 8.0, 16.0]);
     let names: Vec<_> = figures::all(&results).into_iter().map(|figure| figure.name).collect();
-    let has = |name: &str| names.contains(&name);
+    let has = |name: &str| names.iter().any(|other| other == name);
     assert!(has("accuracy") && has("loss") && has("loss-log") && has("differences") && has("sweep"), "{names:?}");
     assert!(!has("repetitions") && !has("learning-rates"), "what there are no numbers for is not drawn: {names:?}");
 }
@@ -334,6 +334,25 @@ fn a_loss_is_better_when_smaller_and_diverging_enters_as_guessing() {
     assert_eq!(results.comparisons[0].diverged_entered_as, Some(8f64.ln()));
     assert_eq!(results.arms[1].solve_rate.as_ref().map(|rate| (rate.successes, rate.trials)), Some((9, 10)));
     assert!(results.comparisons[0].interval.as_ref().unwrap().mean_difference < 0.0);
+}
+
+/// What a diverged run enters with follows from the task alone: with the worst finished value it would tie with that run.
+#[test]
+fn a_diverged_run_does_not_tie_with_the_worst_finished_one() {
+    let head = "[metric]\nname = \"test_loss\"\nmargin = 0.05";
+    let made = make("penalty", head, SPLIT, |run| match run.pair {
+        0 if run.arm == "h8" => Kind::Diverges { at: 5 },
+        _ => Kind::Learns { at: 0.4 },
+    });
+    let results = report(&made).results;
+    let finished = || results.arms.iter().flat_map(|arm| &arm.runs).filter_map(|run| run.value);
+    let worst = finished().fold(f64::NEG_INFINITY, f64::max);
+    let entered = results.arms[1].description.as_ref().unwrap().maximum;
+    assert_eq!((finished().count(), results.arms[1].diverged), (19, 1));
+    assert_eq!(entered, 8f64.ln(), "registers has eight classes");
+    assert!(worst < entered - 0.1, "{worst}");
+    assert_eq!(results.comparisons[0].diverged_entered_as, Some(entered));
+    assert_eq!(results.comparisons[0].tied, 0);
 }
 
 /// Draws every kind of figure into the folder that HEADCOUNT_FIGURES names, to be looked at.

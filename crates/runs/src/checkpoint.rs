@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use data::metrics::Scores;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
     limits,
     origin::Origin,
     sealed,
-    summary::{Best, Score},
+    summary::Best,
     tensors::{self, Tensors},
 };
 
@@ -35,7 +36,7 @@ pub struct Checkpoint {
     /// Optimiser steps done.
     pub step: u64,
     /// The validation set at this step, where it was measured.
-    pub validation: Option<Score>,
+    pub validation: Option<Scores>,
     /// The best step so far, this one included.
     pub best: Option<Best>,
     /// BLAKE3 of `metrics.jsonl` as it was then, 64 hex digits: a run goes on only where nothing of it is lost.
@@ -53,7 +54,7 @@ pub struct Checkpoint {
 #[serde(deny_unknown_fields)]
 struct Index {
     step: u64,
-    validation: Option<Score>,
+    validation: Option<Scores>,
     best: Option<Best>,
     metrics: String,
     origin: Origin,

@@ -39,7 +39,7 @@ pub enum State {
         last_step: Option<u64>,
     },
     /// It is done.
-    Finished(Summary),
+    Finished(Box<Summary>),
 }
 
 /// The right to write to a run's directory, held until dropped, also where the process is killed.
@@ -122,7 +122,7 @@ impl RunDirectory {
             return Ok(State::Absent);
         }
         match Summary::read(&self.summary_path()) {
-            Ok(summary) => return Ok(State::Finished(summary)),
+            Ok(summary) => return Ok(State::Finished(Box::new(summary))),
             Err(error) if !error.is_absent() => return Err(error),
             Err(_) => {}
         }

@@ -35,6 +35,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use data::metrics::SplitMetric;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{
@@ -115,70 +116,21 @@ impl Regime {
     }
 }
 
-/// A number that a finished run has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MetricName {
-    /// Share of scored positions of the test set predicted right, 0 to 1.
-    TestAccuracy,
-    /// Mean cross-entropy on the test set, in nats.
-    TestLoss,
-    /// As [`MetricName::TestAccuracy`], on the validation set.
-    ValidationAccuracy,
-    /// As [`MetricName::TestLoss`], on the validation set.
-    ValidationLoss,
-}
-
-impl MetricName {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::TestAccuracy, Self::TestLoss, Self::ValidationAccuracy, Self::ValidationLoss];
-
-    fn usual() -> Self {
-        Self::TestAccuracy
-    }
-
-    /// The name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::TestAccuracy => "test_accuracy",
-            Self::TestLoss => "test_loss",
-            Self::ValidationAccuracy => "validation_accuracy",
-            Self::ValidationLoss => "validation_loss",
-        }
-    }
-
-    /// As it reads in a sentence.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::TestAccuracy => "test accuracy",
-            Self::TestLoss => "test loss",
-            Self::ValidationAccuracy => "validation accuracy",
-            Self::ValidationLoss => "validation loss",
-        }
-    }
-
-    /// An accuracy, of which more is better, rather than a loss.
-    pub fn is_accuracy(self) -> bool {
-        matches!(self, Self::TestAccuracy | Self::ValidationAccuracy)
-    }
-
-    /// On the test set rather than the validation set.
-    pub fn is_test(self) -> bool {
-        matches!(self, Self::TestAccuracy | Self::TestLoss)
-    }
-}
-
 /// What decides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricChoice {
-    /// The primary metric, at the final step; the test accuracy unless set.
-    #[serde(default = "MetricName::usual")]
-    pub name: MetricName,
+    /// The primary metric, at the final step; [`SplitMetric::USUAL`] unless set.
+    #[serde(default = "usual_metric")]
+    pub name: SplitMetric,
     /// The smallest difference that matters, at least 0, in the metric's unit.
     pub margin: f64,
-    /// A run at this value or better solved the task; 0.95 for accuracies unless set, none for losses.
+    /// A run at this value or better solved the task; that of the metric unless set.
     pub threshold: Option<f64>,
+}
+
+fn usual_metric() -> SplitMetric {
+    SplitMetric::USUAL
 }
 
 /// Learning rates that are tried for each arm; the one with the best mean on the validation set is used.

@@ -13,6 +13,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use data::metrics::Scores;
 use serde::{Deserialize, Serialize};
 
 use crate::{error::RunError, files};
@@ -157,10 +158,9 @@ pub struct ShownToken {
 pub struct StepAnalysis {
     /// Optimiser steps done; 0 is the untrained model.
     pub step: u64,
-    /// Mean loss over the scored positions of the samples, in nats.
-    pub loss: f64,
-    /// Share of them that is right, 0 to 1.
-    pub accuracy: f64,
+    /// What the model scores on the samples.
+    #[serde(flatten)]
+    pub scores: Scores,
     /// Every attention of the model: the decoder's layers, then those of the encoder, then the cross-attentions.
     pub attentions: Vec<AttentionAnalysis>,
 }

@@ -62,7 +62,7 @@ pub use config::{Backend, Config, ConfigError, Schedule, ScheduleBy, TaskSection
 pub use differences::Difference;
 pub use directory::{Lock, RunDirectory, State};
 pub use error::RunError;
-pub use experiment::{Arm, Experiment, MetricName, PlannedRun, Regime};
+pub use experiment::{Arm, Experiment, PlannedRun, Regime};
 pub use inspection::{Condition, Inspection};
 pub use ledger::{Ledger, LedgerRun, Mismatch};
 pub use log::Log;
@@ -72,5 +72,5 @@ pub use open::OpenRun;
 pub use origin::Origin;
 pub use records::RunRecord;
 pub use snapshots::{Snapshot, Snapshots};
-pub use summary::{Best, Score, Status, Summary};
+pub use summary::{Best, Status, Summary};
 pub use tensors::Tensors;

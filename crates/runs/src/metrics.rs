@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use data::Split;
+use data::{Split, metrics::Scores};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -23,10 +23,8 @@ pub struct MetricLine {
     pub step: u64,
     /// Which set was measured: for training, the step's own batch before its update.
     pub split: Split,
-    /// Mean cross-entropy over scored positions, in nats.
-    pub loss: f64,
-    /// Share of scored positions predicted right, 0 to 1.
-    pub accuracy: f64,
+    /// What was measured.
+    pub scores: Scores,
     /// Learning rate of the step; training only.
     pub lr: Option<f64>,
     /// Global L2 norm of the gradient before clipping; training only.
@@ -38,20 +36,17 @@ pub struct MetricLine {
 impl MetricLine {
     /// Whether a number isn't finite.
     pub fn diverged(&self) -> bool {
-        [Some(self.loss), Some(self.accuracy), self.lr, self.grad_norm].into_iter().flatten().any(|x| !x.is_finite())
+        !self.scores.are_finite() || [self.lr, self.grad_norm].into_iter().flatten().any(|x| !x.is_finite())
     }
 }
 
-/// [`MetricLine`] as it is written.
+/// [`MetricLine`] as it is written. Fields that nobody knows are refused by the scores, which would have to take them.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Written {
     step: u64,
     split: Split,
-    #[serde(with = "finite")]
-    loss: f64,
-    #[serde(with = "finite")]
-    accuracy: f64,
+    #[serde(flatten)]
+    scores: Scores,
     #[serde(with = "finite::optional", default, skip_serializing_if = "Option::is_none")]
     lr: Option<f64>,
     #[serde(with = "finite::optional", default, skip_serializing_if = "Option::is_none")]
@@ -63,16 +58,15 @@ struct Written {
 
 impl Serialize for MetricLine {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { step, split, loss, accuracy, lr, grad_norm, tokens } = *self;
-        Written { step, split, loss, accuracy, lr, grad_norm, tokens, diverged: self.diverged() }.serialize(serializer)
+        let Self { step, split, scores, lr, grad_norm, tokens } = *self;
+        Written { step, split, scores, lr, grad_norm, tokens, diverged: self.diverged() }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for MetricLine {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Written { step, split, loss, accuracy, lr, grad_norm, tokens, diverged: _ } =
-            Written::deserialize(deserializer)?;
-        Ok(Self { step, split, loss, accuracy, lr, grad_norm, tokens })
+        let Written { step, split, scores, lr, grad_norm, tokens, diverged: _ } = Written::deserialize(deserializer)?;
+        Ok(Self { step, split, scores, lr, grad_norm, tokens })
     }
 }
 
@@ -149,6 +143,7 @@ pub fn read_timings_of(path: &Path, origin: &Origin) -> Result<Vec<TimingLine>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use data::metrics::{ACCURACY, LOSS};
     use proptest::prelude::*;
     use std::fs;
 
@@ -157,8 +152,7 @@ mod tests {
         MetricLine {
             step,
             split,
-            loss: 2.0 / (step + 1) as f64,
-            accuracy: 0.1,
+            scores: Scores::default().with(&LOSS, 2.0 / (step + 1) as f64).with(&ACCURACY, 0.1),
             lr: train.then_some(3e-3),
             grad_norm: train.then_some(1.0 / 3.0),
             tokens: step * 2048,
@@ -264,11 +258,13 @@ mod tests {
 
     #[test]
     fn numbers_that_json_lacks_are_null_and_marked() {
-        let diverged = MetricLine { loss: f64::NAN, grad_norm: Some(f64::INFINITY), ..metric(7, Split::Train) };
+        let line = metric(7, Split::Train);
+        let scores = line.scores.with(&LOSS, f64::NAN);
+        let diverged = MetricLine { scores, grad_norm: Some(f64::INFINITY), ..line };
         let text = serde_json::to_string(&diverged).unwrap();
         insta::assert_snapshot!(text, @r#"{"step":7,"split":"train","loss":null,"accuracy":0.1,"lr":0.003,"grad_norm":null,"tokens":14336,"diverged":true}"#);
         let read: MetricLine = serde_json::from_str(&text).unwrap();
-        assert!(read.loss.is_nan() && read.grad_norm.unwrap().is_nan() && read.diverged());
+        assert!(read.scores.get(&LOSS).unwrap().is_nan() && read.grad_norm.unwrap().is_nan() && read.diverged());
         assert_eq!(read.lr, diverged.lr);
     }
 
@@ -292,9 +288,10 @@ mod tests {
         fn every_finite_number_comes_back(bits: u64) {
             let number = f64::from_bits(bits);
             prop_assume!(number.is_finite());
-            let metric = MetricLine { loss: number, grad_norm: Some(number), ..metric(1, Split::Train) };
+            let line = metric(1, Split::Train);
+            let metric = MetricLine { scores: line.scores.with(&LOSS, number), grad_norm: Some(number), ..line };
             let read: MetricLine = serde_json::from_str(&serde_json::to_string(&metric).unwrap()).unwrap();
-            prop_assert_eq!(read.loss.to_bits(), bits);
+            prop_assert_eq!(read.scores.get(&LOSS).map(f64::to_bits), Some(bits));
             prop_assert_eq!(read.grad_norm.map(f64::to_bits), Some(bits));
         }
 

@@ -3,42 +3,28 @@
 
 use std::path::Path;
 
+use data::metrics::{OBJECTIVE, Scores};
 use serde::{Deserialize, Serialize};
 
-use crate::{error::RunError, finite, limits, origin::Origin, sealed};
+use crate::{error::RunError, limits, origin::Origin, sealed};
 
-/// What was measured on one set.
+/// The step that is best by [`OBJECTIVE`] on the validation set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Score {
-    /// Mean cross-entropy over scored positions, in nats; `null` in the file if it isn't finite.
-    #[serde(with = "finite")]
-    pub loss: f64,
-    /// Share of scored positions predicted right, 0 to 1; `null` in the file if it isn't finite.
-    #[serde(with = "finite")]
-    pub accuracy: f64,
-}
-
-/// The step with the smallest validation loss.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Best {
     /// Optimiser steps done by then.
     pub step: u64,
-    /// Validation loss, in nats.
-    #[serde(with = "finite")]
-    pub loss: f64,
-    /// Validation accuracy, 0 to 1.
-    #[serde(with = "finite")]
-    pub accuracy: f64,
+    /// The validation set then.
+    #[serde(flatten)]
+    pub scores: Scores,
 }
 
 impl Best {
-    /// The better of `best` and a new measurement: the smaller loss, the earlier step where they are equal. What isn't
-    /// finite is never best.
-    pub fn of(best: Option<Self>, step: u64, score: Score) -> Option<Self> {
-        let better = score.loss.is_finite() && best.is_none_or(|best| score.loss < best.loss);
-        if better { Some(Self { step, loss: score.loss, accuracy: score.accuracy }) } else { best }
+    /// The better of `best` and a new measurement, the earlier step where they are equal. What isn't finite is never best.
+    pub fn of(best: Option<Self>, step: u64, scores: Scores) -> Option<Self> {
+        let value = scores.number(OBJECTIVE);
+        let is_better =
+            value.is_finite() && best.is_none_or(|best| OBJECTIVE.is_better(value, best.scores.number(OBJECTIVE)));
+        if is_better { Some(Self { step, scores }) } else { best }
     }
 }
 
@@ -67,10 +53,10 @@ pub struct Summary {
     /// Training tokens read, padding included.
     pub tokens: u64,
     /// The validation set at the final step.
-    pub validation: Option<Score>,
+    pub validation: Option<Scores>,
     /// The test set at the final step: the primary metric.
-    pub test: Option<Score>,
-    /// The step with the smallest validation loss.
+    pub test: Option<Scores>,
+    /// The step with the best validation.
     pub best: Option<Best>,
     /// BLAKE3 of `metrics.jsonl` as it was then, 64 hex digits.
     pub metrics: String,
@@ -98,13 +84,15 @@ impl Summary {
 
 #[cfg(test)]
 mod tests {
+    use data::metrics::{ACCURACY, LOSS};
+
     use super::*;
 
     #[test]
     fn summaries_go_both_ways() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("summary.json");
-        let score = Score { loss: 0.034, accuracy: 0.992 };
+        let score = Scores::default().with(&LOSS, 0.034).with(&ACCURACY, 0.992);
         let best = Best::of(None, 750, score);
         let summary = Summary {
             status: Status::Diverged { step: 790 },
@@ -160,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_best_is_the_smallest_finite_loss_and_the_earliest() {
-        let score = |loss| Score { loss, accuracy: 0.5 };
+        let score = |loss| Scores::default().with(&LOSS, loss).with(&ACCURACY, 0.5);
         let best = Best::of(None, 1, score(f64::NAN));
         assert_eq!(best, None);
         let best = Best::of(best, 2, score(1.0));

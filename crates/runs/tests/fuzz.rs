@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use architecture::HostTensor;
+use data::metrics::{ACCURACY, LOSS, Scores};
 use headcount_runs::{Checkpoint, Checkpoints, Config, Experiment, MetricLine, MetricsLog, Tensors, read_metrics};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -269,8 +270,14 @@ fn checkpoints() {
 fn metrics() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("metrics.jsonl");
-    let line =
-        |step, split| MetricLine { step, split, loss: 0.5, accuracy: 0.25, lr: Some(3e-3), grad_norm: None, tokens: 9 };
+    let line = |step, split| MetricLine {
+        step,
+        split,
+        scores: Scores::default().with(&LOSS, 0.5).with(&ACCURACY, 0.25),
+        lr: Some(3e-3),
+        grad_norm: None,
+        tokens: 9,
+    };
     let mut log = MetricsLog::open(&path).unwrap();
     for step in 1..=20 {
         log.append(&line(step, data::Split::Train)).unwrap();

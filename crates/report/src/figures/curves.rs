@@ -1,51 +1,31 @@
 //! Learning curves: the mean over seeds with its bands, validation beside training.
 
-use data::Split;
+use data::{Split, metrics::MetricKind};
 
 use super::{
     axes::{LABEL, Panel, Scale, TITLE, extent},
     canvas::{Anchor, Canvas, INK, Style, text_width},
-    colours,
+    colours, possible,
 };
-use crate::results::{Band, Curve, CurvePoint, Results};
-
-/// What a figure shows.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Quantity {
-    Accuracy,
-    Loss,
-    LogLoss,
-}
-
-impl Quantity {
-    fn band(self, point: &CurvePoint) -> Band {
-        if self == Self::Accuracy { point.accuracy } else { point.loss }
-    }
-
-    fn label(self) -> &'static str {
-        match self {
-            Self::Accuracy => "accuracy (share of scored positions)",
-            Self::Loss => "loss (nats)",
-            Self::LogLoss => "loss (nats, log scale)",
-        }
-    }
-}
+use crate::{
+    results::{Band, Curve, Results},
+    text::capital,
+};
 
 const WIDTH: f64 = 1280.0;
 const PLOT: f64 = 430.0;
 /// Most arms whose bands from smallest to largest can be told apart.
 const MOST_WITH_RANGE: usize = 3;
 
-/// `None` where nothing was logged.
-pub(super) fn draw(results: &Results, quantity: Quantity) -> Option<String> {
-    let log = quantity == Quantity::LogLoss;
+/// The curves of a metric, over logarithms of it where `log`; `None` where it was not logged.
+pub(super) fn draw(results: &Results, kind: &MetricKind, log: bool) -> Option<String> {
     let splits: Vec<(Split, &str)> = [(Split::Validation, "validation"), (Split::Train, "training")]
         .into_iter()
         .filter(|(split, _)| results.arms.iter().any(|arm| arm.curves.iter().any(|curve| curve.split == *split)))
         .collect();
     let curves = || results.arms.iter().flat_map(|arm| &arm.curves);
-    let values = curves().flat_map(|curve| &curve.points).flat_map(|point| {
-        let band = quantity.band(point);
+    let values = curves().flat_map(|curve| &curve.points).filter_map(|point| point.bands.get(kind));
+    let values = values.flat_map(|band| {
         // Whole bands, but for logarithms of next to nothing.
         let range = results.arms.len() <= MOST_WITH_RANGE;
         let (least, most) =
@@ -53,18 +33,14 @@ pub(super) fn draw(results: &Results, quantity: Quantity) -> Option<String> {
         [if log { least.max(band.mean * 0.1) } else { least }.min(band.mean), most.max(band.mean)]
     });
     let threshold =
-        results.metric.threshold.filter(|threshold| is_metric(results, quantity) && !(log && *threshold <= 0.0));
+        results.metric.threshold.filter(|threshold| results.metric.name.kind == kind && !(log && *threshold <= 0.0));
     curves().next()?;
     let (low, high) = extent(values.chain(threshold), log)?;
-    let (low, high) = match quantity {
-        Quantity::Accuracy => (low.max(0.0), high.min(1.02)),
-        Quantity::Loss => (low.max(0.0), high),
-        Quantity::LogLoss => (low, high),
-    };
+    let [low, high] = if log { [low, high] } else { possible(kind, [low, high]) };
     let last = curves().flat_map(|curve| &curve.points).map(|point| point.step).max()? as f64;
 
-    let what = if quantity == Quantity::Accuracy { "Accuracy" } else { "Loss" };
-    let title = format!("{what} over training: {}", results.name);
+    let title = format!("{} over training: {}", capital(kind.words), results.name);
+    let label = if log { kind.log_axis() } else { kind.axis.to_string() };
     let (legend, rows) = legend(results);
     let top = 96.0 + 30.0 * rows as f64;
     let bottom = top + PLOT;
@@ -82,18 +58,19 @@ pub(super) fn draw(results: &Results, quantity: Quantity) -> Option<String> {
         let right = left + width;
         let x = Scale::new(0.0, last, false, left, right);
         let panel = Panel { left, top, right, bottom, x, y: Scale::new(low, high, log, bottom, top) };
-        panel.y_axis(&mut canvas, (index == 0).then(|| quantity.label()), index == 0);
+        panel.y_axis(&mut canvas, (index == 0).then_some(label.as_str()), index == 0);
         if let Some(threshold) = threshold.filter(|_| *split == Split::Validation) {
             panel.level(&mut canvas, threshold, &format!("solved at {threshold}"));
         }
         let of_split = |curves: &[Curve]| curves.iter().find(|curve| curve.split == *split).cloned();
         let arms: Vec<_> = results.arms.iter().map(|arm| of_split(&arm.curves)).zip(&colours).collect();
         for (curve, (colour, _)) in &arms {
-            bands(&mut canvas, &panel, curve.as_ref(), quantity, colour, results.arms.len() <= MOST_WITH_RANGE);
+            bands(&mut canvas, &panel, curve.as_ref(), kind, colour, results.arms.len() <= MOST_WITH_RANGE);
         }
         for (curve, (colour, dash)) in &arms {
             let points = curve.iter().flat_map(|curve| &curve.points);
-            let line: Vec<_> = points.map(|point| panel.at(point.step as f64, quantity.band(point).mean)).collect();
+            let line: Vec<_> =
+                points.filter_map(|point| Some(panel.at(point.step as f64, point.bands.get(kind)?.mean))).collect();
             canvas.polyline(&line, colour, 3.0, dash);
         }
         panel.x_axis(&mut canvas, "optimiser steps", None);
@@ -105,24 +82,20 @@ pub(super) fn draw(results: &Results, quantity: Quantity) -> Option<String> {
 }
 
 /// The middle half, and where few arms leave room for it, minimum to maximum.
-fn bands(canvas: &mut Canvas, panel: &Panel, curve: Option<&Curve>, quantity: Quantity, colour: &str, range: bool) {
+fn bands(canvas: &mut Canvas, panel: &Panel, curve: Option<&Curve>, kind: &MetricKind, colour: &str, range: bool) {
     let points = curve.map(|curve| curve.points.as_slice()).unwrap_or_default();
+    let measured: Vec<(f64, &Band)> =
+        points.iter().filter_map(|point| Some((point.step as f64, point.bands.get(kind)?))).collect();
     type Edge = fn(&Band) -> f64;
     let edges: [(Edge, Edge, f64); 2] = [
         (|band| band.minimum, |band| band.maximum, 0.12),
         (|band| band.lower_quartile, |band| band.upper_quartile, 0.22),
     ];
     for (low, high, opacity) in edges.into_iter().skip(usize::from(!range)) {
-        let at = |point: &CurvePoint, edge: Edge| panel.at(point.step as f64, edge(&quantity.band(point)));
-        let there = points.iter().map(|point| at(point, high));
-        let back = points.iter().rev().map(|point| at(point, low));
+        let there = measured.iter().map(|(step, band)| panel.at(*step, high(band)));
+        let back = measured.iter().rev().map(|(step, band)| panel.at(*step, low(band)));
         canvas.polygon(&there.chain(back).collect::<Vec<_>>(), colour, opacity);
     }
-}
-
-/// Whether a figure shows the quantity of the primary metric.
-fn is_metric(results: &Results, quantity: Quantity) -> bool {
-    results.metric.name.is_accuracy() == (quantity == Quantity::Accuracy)
 }
 
 /// Where each arm's entry stands, and the number of rows.

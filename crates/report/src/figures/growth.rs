@@ -83,7 +83,7 @@ pub fn growth(growth: &Growth) -> Option<Figure> {
     }
     let dashes = "Bars: quartiles. Dashed: the same FLOPs at the fastest rate of these points.";
     canvas.note(BOTTOM + 92.0, &format!("{} {dashes}", growth.note));
-    Some(Figure { name: growth.name, section: None, svg: canvas.finish() })
+    Some(Figure { name: growth.name.to_string(), section: None, svg: canvas.finish() })
 }
 
 #[cfg(test)]

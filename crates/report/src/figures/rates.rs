@@ -3,7 +3,7 @@
 use super::{
     axes::{LABEL, Panel, Scale, TITLE, extent},
     canvas::{Canvas, INK, Style, text_width},
-    colours,
+    colours, possible,
 };
 use crate::results::Results;
 
@@ -17,7 +17,7 @@ pub(super) fn draw(results: &Results) -> Option<String> {
     let rates = || tuning.arms.iter().flat_map(|arm| &arm.rates);
     let values = rates().flat_map(|rate| rate.values.iter().flatten().copied().chain(rate.mean));
     let (low, high) = extent(values, false)?;
-    let (low, high) = if tuning.metric.is_accuracy() { (low.max(0.0), high.min(1.02)) } else { (low.max(0.0), high) };
+    let [low, high] = possible(tuning.metric.kind, [low, high]);
     let (from, to) = extent(rates().map(|rate| rate.lr), true)?;
 
     let title = format!("Learning rates tried for each arm: {}", results.name);
@@ -26,7 +26,7 @@ pub(super) fn draw(results: &Results) -> Option<String> {
     let (left, right) = (132.0, WIDTH - 44.0);
     let x = Scale::new(from, to, true, left, right);
     let panel = Panel { left, top: TOP, right, bottom: BOTTOM, x, y: Scale::new(low, high, false, BOTTOM, TOP) };
-    let unit = if tuning.metric.is_accuracy() { "share" } else { "nats" };
+    let unit = tuning.metric.kind.unit;
     panel.y_axis(&mut canvas, Some(&format!("final {} ({unit})", tuning.metric.words())), true);
 
     let mut legend = 40.0;

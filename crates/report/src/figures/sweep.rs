@@ -3,7 +3,7 @@
 use super::{
     axes::{Panel, Scale, TITLE, extent},
     canvas::{Canvas, GREY, INK, Style},
-    colours,
+    colours, possible,
 };
 use crate::{
     results::{ArmResult, Results},
@@ -31,15 +31,15 @@ pub(super) fn draw(results: &Results) -> Option<String> {
     let (first, last) = (arms.first()?.0, arms.last()?.0);
     let log = first > 0.0 && last / first >= 4.0;
 
-    let accuracy = results.metric.name.is_accuracy();
+    let kind = results.metric.name.kind;
     let values = || arms.iter().flat_map(|(_, arm, _)| arm.runs.iter().filter_map(|run| run.value));
     let ends =
         arms.iter().flat_map(|(_, arm, _)| &arm.interval_of_mean).flat_map(|interval| [interval.low, interval.high]);
     let (low, high) = extent(values().chain(ends).chain(results.metric.threshold), false)?;
-    let (low, high) = if accuracy { (low.max(0.0), high.min(1.02)) } else { (low.max(0.0), high) };
+    let [low, high] = possible(kind, [low, high]);
 
     let words = results.metric.name.words();
-    let title = format!("{} by {}: {}", capital(words), short(key), results.name);
+    let title = format!("{} by {}: {}", capital(&words), short(key), results.name);
     let mut canvas = Canvas::new(WIDTH, BOTTOM + 112.0, &title);
     canvas.text((40.0, 46.0), &title, Style::new(TITLE, INK).bold());
     let (left, right) = (132.0, WIDTH - 44.0);
@@ -52,8 +52,7 @@ pub(super) fn draw(results: &Results) -> Option<String> {
     };
     let x = Scale::new(from, to, log, left, right);
     let panel = Panel { left, top: TOP, right, bottom: BOTTOM, x, y: Scale::new(low, high, false, BOTTOM, TOP) };
-    let unit = if accuracy { format!("{words} (share)") } else { format!("{words} (nats)") };
-    panel.y_axis(&mut canvas, Some(&unit), true);
+    panel.y_axis(&mut canvas, Some(&format!("{words} ({})", kind.unit)), true);
     if let Some(threshold) = results.metric.threshold {
         panel.level(&mut canvas, threshold, &format!("solved at {threshold}"));
     }

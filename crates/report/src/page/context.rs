@@ -1,6 +1,9 @@
 //! What the page shows beside results and timings: the curve of every run, where it ran, and how to repeat it.
 
-use data::Split;
+use data::{
+    Split,
+    metrics::{Better, ByMetric, METRICS, MetricKind, SplitMetric},
+};
 use runs::{Config, Manifest, MetricLine, Program, RunRecord, experiment};
 use serde::Serialize;
 
@@ -20,6 +23,60 @@ pub struct PageContext {
     pub file: SourceFile,
     /// What the models had to do, each task once: arms may differ in it.
     pub tasks: Vec<TaskFacts>,
+    /// What the models are measured by, what people read first at the beginning.
+    pub metrics: Vec<MetricInfo>,
+    /// The same on each set of a finished run.
+    pub columns: Vec<Column>,
+}
+
+/// A metric, as the page tells of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MetricInfo {
+    /// Its name in scores and in the points of curves.
+    pub key: &'static str,
+    /// As it reads in a sentence.
+    pub words: &'static str,
+    /// As it follows a number: a space and the unit, or nothing.
+    pub unit: String,
+    /// As it reads on an axis.
+    pub axis: &'static str,
+    /// Decimals where there is little room.
+    pub digits: usize,
+    /// The value that is called the best of several: "smallest" or "greatest".
+    pub best: &'static str,
+    /// What it says, for the glossary.
+    #[serde(skip)]
+    pub about: &'static str,
+}
+
+/// A metric on a set, as the runs of an experiment have it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Column {
+    /// Its field.
+    pub name: String,
+    pub words: String,
+}
+
+/// What the models of any of some configs are measured by, on no set and on each.
+pub(crate) fn metrics_of(configs: &[&Config]) -> (Vec<MetricInfo>, Vec<Column>) {
+    let applies = |kind: &MetricKind| configs.iter().any(|config| kind.applies(&config.task.task));
+    let info = |kind: &MetricKind| MetricInfo {
+        key: kind.key,
+        words: kind.words,
+        unit: kind.unit_told(),
+        axis: kind.axis,
+        digits: kind.digits,
+        best: match kind.better {
+            Better::Higher => "greatest",
+            Better::Lower => "smallest",
+        },
+        about: kind.about,
+    };
+    let column = |metric: SplitMetric| Column { name: metric.name(), words: metric.words() };
+    (
+        METRICS.iter().rev().filter(|kind| applies(kind)).map(info).collect(),
+        SplitMetric::all().filter(|metric| applies(metric.kind)).map(column).collect(),
+    )
 }
 
 /// The curves of one run.
@@ -41,10 +98,9 @@ pub struct RunCurve {
     pub step: Vec<u64>,
     /// Training tokens read by then, padding included.
     pub tokens: Vec<u64>,
-    /// In nats.
-    pub loss: Vec<Option<f32>>,
-    /// 0 to 1.
-    pub accuracy: Vec<Option<f32>>,
+    /// Each metric that was measured.
+    #[serde(flatten)]
+    pub columns: ByMetric<Vec<Option<f32>>>,
 }
 
 /// What computed.
@@ -95,11 +151,15 @@ impl PageContext {
         let mut tasks: Vec<TaskFacts> = runs.experiment.arms.iter().map(|arm| TaskFacts::of(&arm.config)).collect();
         tasks.sort_by(|a, b| a.kind.cmp(&b.kind));
         tasks.dedup();
+        let configs: Vec<&Config> = runs.experiment.arms.iter().map(|arm| &arm.config).collect();
+        let (metrics, columns) = metrics_of(&configs);
         Self {
             curves: runs.records.iter().filter(|record| record.summary().is_some()).map(curves).collect(),
             machines: machines(runs.records.iter().filter_map(RunRecord::manifest)),
             file: SourceFile { name: experiment::FILE.into(), text: runs.declared.to_toml() },
             tasks,
+            metrics,
+            columns,
         }
     }
 }
@@ -123,19 +183,17 @@ pub(crate) fn run_curves(metrics: &[MetricLine], longest: usize) -> Vec<RunCurve
 }
 
 fn curve(split: Split, chunks: &[&[&MetricLine]]) -> RunCurve {
-    let mut curve = RunCurve { split, step: vec![], tokens: vec![], loss: vec![], accuracy: vec![] };
-    for chunk in chunks {
-        let Some(last) = chunk.last() else { continue };
-        let mean = |value: fn(&MetricLine) -> f64| {
-            let mean = chunk.iter().map(|metric| value(metric)).sum::<f64>() / chunk.len() as f64;
-            Some(mean as f32).filter(|mean| mean.is_finite())
-        };
-        curve.step.push(last.step);
-        curve.tokens.push(last.tokens);
-        curve.loss.push(mean(|metric| metric.loss));
-        curve.accuracy.push(mean(|metric| metric.accuracy));
-    }
-    curve
+    let lasts = || chunks.iter().filter_map(|chunk| chunk.last());
+    let mean = |kind, chunk: &[&MetricLine]| {
+        let mean = chunk.iter().map(|metric| metric.scores.number(kind)).sum::<f64>() / chunk.len() as f64;
+        Some(mean as f32).filter(|mean| mean.is_finite())
+    };
+    let columns = ByMetric::new(|kind| {
+        let is_measured = lasts().any(|metric| metric.scores.get(kind).is_some());
+        is_measured.then(|| chunks.iter().map(|chunk| mean(kind, chunk)).collect())
+    });
+    let (step, tokens) = lasts().map(|last| (last.step, last.tokens)).unzip();
+    RunCurve { split, step, tokens, columns }
 }
 
 /// What computed the runs of these manifests, each kind once, in the order of its first run.
@@ -154,6 +212,8 @@ pub(crate) fn machines<'a>(manifests: impl Iterator<Item = &'a Manifest>) -> Vec
 
 #[cfg(test)]
 mod tests {
+    use data::metrics::{LOSS, Scores};
+
     use super::*;
 
     #[test]
@@ -161,8 +221,7 @@ mod tests {
         let metric = |step: u64, split| MetricLine {
             step,
             split,
-            loss: if step == 1000 { f64::NAN } else { step as f64 },
-            accuracy: 0.5,
+            scores: Scores::default().with(&LOSS, if step == 1000 { f64::NAN } else { step as f64 }),
             lr: None,
             grad_norm: None,
             tokens: 10 * step,
@@ -171,10 +230,11 @@ mod tests {
             (1..=1000).flat_map(|step| [metric(step, Split::Train), metric(step, Split::Validation)]).collect();
         let curves = run_curves(&metrics, 0);
         assert_eq!(curves.len(), 2);
+        let loss = curves[0].columns.get(&LOSS).unwrap();
         // 1000 lines in means of 7; 1000 validations, every fifth and the last.
-        assert_eq!((curves[0].step[0], curves[0].loss[0]), (7, Some(4.0)));
+        assert_eq!((curves[0].step[0], loss[0]), (7, Some(4.0)));
         assert_eq!((curves[0].step.len(), curves[0].step.last()), (143, Some(&1000)));
-        assert_eq!(curves[0].loss.last(), Some(&None));
+        assert_eq!(loss.last(), Some(&None));
         assert_eq!((curves[1].step.len(), curves[1].step[1]), (201, 6));
         assert_eq!((curves[1].step.last(), curves[1].tokens.last()), (Some(&1000), Some(&10_000)));
         assert!(run_curves(&[], 10).is_empty());

@@ -1,11 +1,11 @@
-// Learning curves: training and validation, loss or accuracy, means with bands or single seeds.
+// Learning curves: training and validation, one metric at a time, means with bands or single seeds.
 
 function curvesSection(section) {
   const splits = ["validation", "train"].filter((split) => seedCurves.some((curves) => curves.some((curve) => curve.split === split)));
   if (!splits.length) return false;
   const alone = !results;
   const state = {
-    quantity: metricIsAccuracy ? "accuracy" : "loss", x: "step", logX: false, logY: false, band: "quartile", seeds: alone,
+    quantity: (metricOf(deciding.key) ?? usual).key, x: "step", logX: false, logY: false, band: "quartile", seeds: alone,
     hiddenArms: new Set(), hiddenPairs: new Set(), at: null,
   };
   const hosts = splits.map((split) => el("div", { class: "plot", role: "img" }));
@@ -17,6 +17,7 @@ function curvesSection(section) {
   let plots = [], stops = [];
 
   const shownArms = () => arms.filter((arm) => !state.hiddenArms.has(arm.name));
+  const columnOf = (curve) => curve[state.quantity] ?? curve.step.map(() => null);
   const position = (arm, step) => (state.x === "tokens" ? tokensAt(arm, step) : step);
   /** The places of the slider: validated steps of all arms, as x values. */
   const validated = () => [...new Set(shownArms().flatMap((arm) =>
@@ -27,7 +28,7 @@ function curvesSection(section) {
     const curve = arm.result?.curves.find((curve) => curve.split === split);
     if (!curve) return null;
     const edge = { quartile: ["lower_quartile", "upper_quartile"], range: ["minimum", "maximum"] }[state.band];
-    const column = (name) => curve.points.map((point) => point[state.quantity][name]);
+    const column = (name) => curve.points.map((point) => point[state.quantity]?.[name] ?? null);
     return {
       arm, x: curve.points.map((point) => position(arm, point.step)), y: column("mean"), width: 2.2, opacity: 1,
       dash: arm.dash ? arm.dash.split(" ").map(Number) : undefined, band: edge ? { low: column(edge[0]), high: column(edge[1]) } : null,
@@ -37,7 +38,7 @@ function curvesSection(section) {
   function lines(split) {
     return shownArms().flatMap((arm) => {
       const seeds = !state.seeds ? [] : seedCurves[arm.index].filter((curve) => curve.split === split && !state.hiddenPairs.has(curve.pair))
-        .map((curve) => ({ arm, pair: curve.pair, x: curve.step.map((step) => position(arm, step)), y: curve[state.quantity], width: alone ? 2.2 : 1, opacity: alone ? 1 : 0.55, band: null }));
+        .map((curve) => ({ arm, pair: curve.pair, x: curve.step.map((step) => position(arm, step)), y: columnOf(curve), width: alone ? 2.2 : 1, opacity: alone ? 1 : 0.55, band: null }));
       return [...seeds, ...[mean(arm, split)].filter(Boolean)];
     });
   }
@@ -45,15 +46,15 @@ function curvesSection(section) {
   function draw() {
     plots.forEach((plot) => plot.destroy());
     const threshold = results?.metric.threshold ?? null;
-    const yLabel = `${state.quantity === "accuracy" ? "accuracy (share of scored positions)" : "loss (nats)"}${state.logY ? ", log" : ""}`;
+    const yLabel = `${metricOf(state.quantity).axis}${state.logY ? ", log" : ""}`;
     const xLabel = `${state.x === "tokens" ? "training tokens" : "optimiser steps"}${state.logX ? ", log" : ""}`;
     plots = splits.map((split, index) => panel(hosts[index], {
       lines: lines(split), logX: state.logX, logY: state.logY, xLabel, yLabel, onread: read,
-      level: threshold !== null && split === "validation" && metricIsAccuracy === (state.quantity === "accuracy") ? { value: threshold, words: `solved at ${threshold}` } : null,
+      level: threshold !== null && split === "validation" && deciding.key === state.quantity ? { value: threshold, words: `solved at ${threshold}` } : null,
     }));
     stops = validated();
     slider.max = Math.max(0, stops.length - 1);
-    splits.forEach((split, index) => hosts[index].setAttribute("aria-label", `${capital(splitWords(split))} ${state.quantity} over training. ${spoken(split)}`));
+    splits.forEach((split, index) => hosts[index].setAttribute("aria-label", `${capital(splitWords(split))} ${metricOf(state.quantity).words} over training. ${spoken(split)}`));
     read(stops.includes(state.at) ? state.at : stops.at(-1));
   }
 
@@ -66,7 +67,7 @@ function curvesSection(section) {
   /** The point of an arm's mean curve (or its run) that is nearest to an x value. */
   function nearest(arm, split, at) {
     const [line] = [mean(arm, split), ...seedCurves[arm.index].filter((curve) => curve.split === split)
-      .map((curve) => ({ x: curve.step.map((step) => position(arm, step)), y: curve[state.quantity] }))].filter(Boolean);
+      .map((curve) => ({ x: curve.step.map((step) => position(arm, step)), y: columnOf(curve) }))].filter(Boolean);
     if (!line || !line.x.length) return null;
     const index = at === Infinity ? line.x.length - 1 : closest(line.x, at);
     return { x: line.x[index], mean: line.y[index], low: line.band?.low[index], high: line.band?.high[index] };
@@ -76,7 +77,7 @@ function curvesSection(section) {
   function seedValues(arm, at) {
     const values = seedCurves[arm.index].filter((curve) => curve.split === splits[0] && !state.hiddenPairs.has(curve.pair)).map((curve) => {
       const index = closest(curve.step.map((step) => position(arm, step)), at);
-      return `${curve.pair}: ${fixed(curve[state.quantity][index])}`;
+      return `${curve.pair}: ${fixed(columnOf(curve)[index])}`;
     });
     return el("td", { class: "seeds" }, values.join(", "));
   }
@@ -94,7 +95,7 @@ function curvesSection(section) {
     const withSeeds = state.seeds && !alone;
     const rows = shownArms().map((arm) => el("tr", {}, el("th", { scope: "row" }, swatch(arm), " ", arm.label), splits.map((split) => el("td", {}, cell(nearest(arm, split, at)))), withSeeds ? seedValues(arm, at) : null));
     readout.replaceChildren(el("table", {},
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, state.quantity), splits.map((split) => el("th", { scope: "col" }, splitWords(split))), withSeeds ? el("th", { scope: "col" }, `seeds, ${splitWords(splits[0])}`) : null)), el("tbody", {}, rows)));
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, metricOf(state.quantity).words), splits.map((split) => el("th", { scope: "col" }, splitWords(split))), withSeeds ? el("th", { scope: "col" }, `seeds, ${splitWords(splits[0])}`) : null)), el("tbody", {}, rows)));
     for (const plot of plots) plot.setCursor({ left: plot.valToPos(at, "x"), top: 0 }, false);
   }
 
@@ -109,7 +110,7 @@ function curvesSection(section) {
   });
   section.append(
     el("div", { class: "controls" },
-      radios("quantity", "Show", [["accuracy", "accuracy"], ["loss", "loss"]], state.quantity, change("quantity")),
+      radios("quantity", "Show", metrics.map(({ key, words }) => [key, words]), state.quantity, change("quantity")),
       radios("x", "over", [["step", "steps"], ["tokens", "tokens"]], state.x, change("x")),
       el("fieldset", {}, el("legend", {}, "Axes"), choice("checkbox", "log x", false, change("logX")), choice("checkbox", "log y", false, change("logY"))),
       alone ? null : picker("Band", [["quartile", "middle half of the seeds"], ["range", "smallest to largest"], ["none", "none"]], state.band, change("band"))),
@@ -118,7 +119,7 @@ function curvesSection(section) {
       choice("checkbox", "single seeds", state.seeds, (on) => { seedBoxes.hidden = !on; change("seeds")(on); }),
       seedBoxes),
     figure("curves", caption(alone), [panels, el("div", { class: "controls" }, el("label", { class: "slide" }, "Read at", slider, place)), readout],
-      () => plotsSvg(`${data.title}: ${state.quantity} over training`, plots.map((plot, index) => ({ plot, words: splitWords(splits[index]) })), shownArms())));
+      () => plotsSvg(`${data.title}: ${metricOf(state.quantity).words} over training`, plots.map((plot, index) => ({ plot, words: splitWords(splits[index]) })), shownArms())));
   section.hidden = false;
   draw();
   document.addEventListener("themechange", draw);

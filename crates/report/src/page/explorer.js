@@ -41,6 +41,9 @@ function explorerSection(section) {
   return true;
 }
 
+/** What stands for a model in short, such as "accuracy 0.981". */
+const scoreWords = (scores) => `${usual.words} ${fixed(scores[usual.key], usual.digits)}`;
+
 const hasMaps = (step) => step.attentions.some(({ maps }) => maps);
 
 /** A button that advances until `advance` says that it was the end. */
@@ -70,7 +73,7 @@ function side(first, index, mapped, state, redraw) {
   function draw(step) {
     const at = run.analysis.steps.filter((each) => hasMaps(each) && each.step <= step).at(-1) ?? run.analysis.steps.find(hasMaps);
     const attentions = at.attentions.filter(({ site, maps }) => site === state.site && maps);
-    title.textContent = `${runWords(run)}, ${at.step === 0 ? "untrained" : `after step ${whole(at.step)}`}: accuracy ${fixed(at.accuracy, 3)} on ${plural(run.analysis.samples, "sample")}`;
+    title.textContent = `${runWords(run)}, ${at.step === 0 ? "untrained" : `after step ${whole(at.step)}`}: ${scoreWords(at)} on ${plural(run.analysis.samples, "sample")}`;
     layer = Math.min(layer, attentions.length - 1);
     if (!attentions.length) return grid.replaceChildren(el("p", { class: "note" }, "This model has no such attention."));
     head = Math.min(head, attentions[layer].maps.heads.length - 1);

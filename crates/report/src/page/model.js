@@ -9,9 +9,12 @@ const results = data.results;
 const arms = data.arms.map((arm, index) => ({ ...arm, index, result: results?.arms[index] ?? null }));
 const armNamed = (name) => arms.find((arm) => arm.name === name);
 
-/** Whether the primary metric is an accuracy. A single run has none, and shows accuracy first. */
-const metricName = results?.metric.name.replace("_", " ") ?? "accuracy";
-const metricIsAccuracy = metricName.includes("accuracy");
+/** What models are measured by, and which of them decides: {key, words}. A single run has the usual one, on no set. */
+const { metrics } = data.context;
+const { deciding } = data;
+const metricOf = (key) => metrics.find((metric) => metric.key === key);
+/** What stands for a model in short. */
+const usual = metricOf(data.usual) ?? metrics[0];
 
 /** The pairs, or the seed of a single run. */
 const pairs = results ? results.seeds : [data.run.seed];
@@ -43,7 +46,7 @@ function luminance(...channels) {
 
 const swatch = (arm) => el("span", { class: "swatch", style: { background: armColour(arm) }, "aria-hidden": "true" });
 
-/** The curves of the single runs of an arm: {pair, split, step, tokens, loss, accuracy}. */
+/** The curves of the single runs of an arm: {pair, split, step, tokens, and a column of each metric by its key}. */
 const seedCurves = arms.map((arm) => data.context.curves.filter((run) => run.arm === arm.name)
   .flatMap((run) => run.curves.map((curve) => ({ pair: run.pair, ...curve }))));
 

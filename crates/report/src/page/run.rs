@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use architecture::Parts;
-use data::Split;
+use data::{
+    Split,
+    metrics::{OBJECTIVE, Scores},
+};
 use runs::{
-    RunDirectory, RunError, Score, State, Status,
+    Best, RunDirectory, RunError, State, Status,
     files::write_output,
     heads::{ExperimentHeads, HeadAnalysis, RunHeads},
 };
@@ -13,7 +16,7 @@ use serde::Serialize;
 use statistics::stability::{gradient_tail, spikes};
 use thiserror::Error;
 
-use super::context::{PageContext, RunCurves, SourceFile, TaskFacts, machines, run_curves};
+use super::context::{PageContext, RunCurves, SourceFile, TaskFacts, machines, metrics_of, run_curves};
 use crate::{heads::of_arm, text::counted};
 
 /// A single run, done or not.
@@ -36,8 +39,8 @@ pub struct RunReport {
     pub steps: u64,
     pub steps_planned: u64,
     /// At the final step; `None` unless it finished.
-    pub validation: Option<RunScore>,
-    pub test: Option<RunScore>,
+    pub validation: Option<Scores>,
+    pub test: Option<Scores>,
     /// The smallest validation loss so far and its step.
     pub best_step: Option<u64>,
     pub best_validation_loss: Option<f64>,
@@ -52,15 +55,6 @@ pub struct RunReport {
     pub tokens_per_step: u64,
     #[serde(skip)]
     pub(crate) context: PageContext,
-}
-
-/// What was measured on one set.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct RunScore {
-    /// In nats; `None` if it isn't finite.
-    pub loss: Option<f64>,
-    /// 0 to 1; `None` if it isn't finite.
-    pub accuracy: Option<f64>,
 }
 
 /// Why a run has no page.
@@ -95,10 +89,11 @@ impl RunReport {
         };
         let heads = config.model.heads;
         let training = || metrics.iter().filter(|metric| metric.split == Split::Train);
-        let losses: Vec<f64> = training().map(|metric| metric.loss).collect();
+        let losses: Vec<f64> = training().map(|metric| metric.scores.number(OBJECTIVE)).collect();
         let norms: Vec<f64> = training().filter_map(|metric| metric.grad_norm).collect();
-        let validated = metrics.iter().filter(|metric| metric.split == Split::Validation && metric.loss.is_finite());
-        let best = validated.min_by(|a, b| a.loss.total_cmp(&b.loss));
+        let validated = metrics.iter().filter(|metric| metric.split == Split::Validation);
+        let best = validated.fold(None, |best, metric| Best::of(best, metric.step, metric.scores));
+        let (metrics_shown, columns) = metrics_of(&[config]);
         let done = summary.filter(|_| finished);
         let curves = RunCurves { arm: config.name.clone(), pair: config.seed, curves: run_curves(&metrics, 0) };
         Ok(Self {
@@ -115,10 +110,10 @@ impl RunReport {
             done: summary.is_some(),
             steps,
             steps_planned: config.train.steps,
-            validation: done.and_then(|summary| summary.validation).map(score),
-            test: done.and_then(|summary| summary.test).map(score),
-            best_step: best.map(|metric| metric.step),
-            best_validation_loss: best.map(|metric| metric.loss),
+            validation: done.and_then(|summary| summary.validation),
+            test: done.and_then(|summary| summary.test),
+            best_step: best.map(|best| best.step),
+            best_validation_loss: best.map(|best| best.scores.number(OBJECTIVE)),
             spike_episodes: spikes(&losses).episodes,
             gradient_tail: gradient_tail(&norms).and_then(|tail| tail.ratio),
             context: PageContext {
@@ -126,6 +121,8 @@ impl RunReport {
                 machines: machines([&manifest].into_iter()),
                 file: SourceFile { name: "config.toml".into(), text: config.to_toml() },
                 tasks: vec![TaskFacts::of(config)],
+                metrics: metrics_shown,
+                columns,
             },
             parameters: manifest.parameters,
             flops_per_step: manifest.flops_per_step,
@@ -157,9 +154,4 @@ impl RunReport {
             "One run: {label} on {kind}, seed {seed}, {status} ({steps} of {steps_planned} steps). No comparison, so no verdict."
         )
     }
-}
-
-fn score(score: Score) -> RunScore {
-    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-    RunScore { loss: finite(score.loss), accuracy: finite(score.accuracy) }
 }

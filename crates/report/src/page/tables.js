@@ -38,13 +38,14 @@ function tablesSection(section) {
       rate ? `${rate.successes} of ${rate.trials}` : "–", rate ? `${fixed(rate.low, 2)} to ${fixed(rate.high, 2)}` : "–", stepsTo(arm.steps_to_threshold), fixed(armSeconds.get(arm.name)?.seconds, 1), short(armSeconds.get(arm.name)?.tokens_per_second)];
   });
   const at = threshold === null ? "threshold" : threshold;
-  section.append(el("h3", {}, `Arms: ${metricName} at the final step`),
+  section.append(el("h3", {}, `Arms: ${deciding.words} at the final step`),
     table("Arms", ["Arm", "mean", "sd", "IQM", "median", "smallest", "largest", "solved", "95 % interval", `steps to ${at}`, "seconds a run", "tokens a second"], armRows));
+  const { columns } = data.context;
   const runRows = results.arms.flatMap((arm) => arm.runs.map((run) => [
-    arm.label, String(run.seed), el("span", { class: `badge ${run.status}` }, run.status), fixed(run.test_accuracy), fixed(run.test_loss), fixed(run.validation_accuracy), fixed(run.validation_loss),
+    arm.label, String(run.seed), el("span", { class: `badge ${run.status}` }, run.status), ...columns.map(({ name }) => fixed(run[name])),
     whole(run.best_step), whole(run.first_step_at_threshold), whole(run.spike_episodes), fixed(run.gradient_tail, 2), fixed(seconds.get(`${arm.name} ${run.pair}`), 1), run.directory]));
   section.append(el("h3", {}, "Runs"),
-    table("Runs", ["Arm", "seed", "ended", "test accuracy", "test loss", "validation accuracy", "validation loss", "best step", `step at ${at}`, "spikes", "gradient tail", "seconds", "directory"], runRows, [2, 12]));
+    table("Runs", ["Arm", "seed", "ended", ...columns.map(({ words }) => words), "best step", `step at ${at}`, "spikes", "gradient tail", "seconds", "directory"], runRows, [2, 8 + columns.length]));
   section.hidden = false;
   return true;
 }

@@ -18,7 +18,7 @@ function verdictSection(section) {
     ["Few seeds", results.why_seeds],
     ["Recorded after earlier runs", about.result],
     ["Task", taskWords],
-    ["Metric", `${metricName} at the final step; a difference up to ${results.metric.margin} does not matter` +
+    ["Metric", `${deciding.words} at the final step; a difference up to ${results.metric.margin} does not matter` +
       (results.metric.threshold === null ? "" : `; a run at ${results.metric.threshold} or better solved the task`)],
   ];
   section.append(el("dl", { class: "facts" }, facts.filter(([, words]) => words).map(([name, words]) => [el("dt", {}, name), el("dd", {}, words)])));
@@ -59,11 +59,12 @@ function counted({ each, better, worse, equivalent, undecided }) {
 
 function runResult() {
   const { run } = data;
-  const score = (name, score) => score && [name, `accuracy ${fixed(score.accuracy)}, loss ${fixed(score.loss)} nats`];
+  const objective = metricOf(data.objective);
+  const score = (name, score) => score && [name, metrics.filter(({ key }) => key in score).map(({ key, words, unit }) => `${words} ${fixed(score[key])}${unit}`).join(", ")];
   const facts = [
     score(`Test, after ${run.steps} steps`, run.test),
     score("Validation", run.validation),
-    ["Smallest validation loss", run.best_validation_loss === null ? "none" : `${fixed(run.best_validation_loss)} nats at step ${run.best_step}`],
+    objective && [`${capital(objective.best)} validation ${objective.words}`, run.best_validation_loss === null ? "none" : `${fixed(run.best_validation_loss)}${objective.unit} at step ${run.best_step}`],
     ["Parameters", whole(run.parameters.total)],
     ["FLOPs a step", short(run.flops_per_step.total)],
     ["Tokens a step", whole(run.tokens_per_step)],

@@ -1,7 +1,10 @@
 //! One arm: its outcomes, how fast it learnt, how steadily.
 
-use data::Split;
-use runs::{Arm, Experiment, MetricLine, MetricName, RunRecord, Status, experiment::number_at};
+use data::{
+    Split,
+    metrics::{MetricKind, OBJECTIVE, SplitMetric, SplitScores},
+};
+use runs::{Arm, Experiment, MetricLine, RunRecord, Status, experiment::number_at};
 use serde::{Deserialize, Serialize};
 use statistics::{
     describe::describe,
@@ -64,7 +67,7 @@ fn summarise(
     let steps_to_threshold = match threshold {
         Some(threshold) => {
             let curves: Vec<Vec<(u64, f64)>> =
-                ended.iter().map(|record| validated(record.metrics(), name.is_accuracy())).collect();
+                ended.iter().map(|record| validated(record.metrics(), name.kind)).collect();
             let curves: Vec<&[(u64, f64)]> = curves.iter().map(Vec::as_slice).collect();
             Some(steps_to_threshold(&curves, threshold, metric.direction)?)
         }
@@ -114,10 +117,13 @@ fn summarise(
     })
 }
 
-fn run(record: &RunRecord, name: MetricName, first_step: Option<u64>) -> RunResult {
+fn run(record: &RunRecord, name: SplitMetric, first_step: Option<u64>) -> RunResult {
     let summary = record.summary();
     let finished = summary.filter(|summary| summary.status == Status::Finished);
-    let (test, validation) = (finished.and_then(|s| s.test), finished.and_then(|s| s.validation));
+    let scores = finished.map(|summary| SplitScores {
+        test: summary.test.unwrap_or_default(),
+        validation: summary.validation.unwrap_or_default(),
+    });
     let value = summary.and_then(|summary| final_value(summary, name));
     let best = summary.and_then(|summary| summary.best);
     let (losses, norms) = trained(record.metrics());
@@ -133,12 +139,9 @@ fn run(record: &RunRecord, name: MetricName, first_step: Option<u64>) -> RunResu
         directory: record.directory_name(),
         value,
         steps: summary.map(|summary| summary.steps),
-        test_accuracy: test.and_then(|score| finite(score.accuracy)),
-        test_loss: test.and_then(|score| finite(score.loss)),
-        validation_accuracy: validation.and_then(|score| finite(score.accuracy)),
-        validation_loss: validation.and_then(|score| finite(score.loss)),
+        scores: scores.unwrap_or_default(),
         best_step: best.map(|best| best.step),
-        best_validation_loss: best.and_then(|best| finite(best.loss)),
+        best_validation_loss: best.and_then(|best| finite(best.scores.number(OBJECTIVE))),
         first_step_at_threshold: first_step,
         spike_episodes: summary.map(|_| spikes(&losses).episodes),
         gradient_tail: gradient_tail(&norms).and_then(|tail| tail.ratio),
@@ -146,16 +149,18 @@ fn run(record: &RunRecord, name: MetricName, first_step: Option<u64>) -> RunResu
 }
 
 /// Step and value of every validation.
-fn validated(metrics: &[MetricLine], accuracy: bool) -> Vec<(u64, f64)> {
-    let value = |metric: &MetricLine| if accuracy { metric.accuracy } else { metric.loss };
+fn validated(metrics: &[MetricLine], kind: &MetricKind) -> Vec<(u64, f64)> {
     let validated = metrics.iter().filter(|metric| metric.split == Split::Validation);
-    validated.map(|metric| (metric.step, value(metric))).collect()
+    validated.map(|metric| (metric.step, metric.scores.number(kind))).collect()
 }
 
 /// Training losses and gradient norms in the order logged.
 fn trained(metrics: &[MetricLine]) -> (Vec<f64>, Vec<f64>) {
     let lines = || metrics.iter().filter(|metric| metric.split == Split::Train);
-    (lines().map(|metric| metric.loss).collect(), lines().filter_map(|metric| metric.grad_norm).collect())
+    (
+        lines().map(|metric| metric.scores.number(OBJECTIVE)).collect(),
+        lines().filter_map(|metric| metric.grad_norm).collect(),
+    )
 }
 
 fn stability(runs: &[&[MetricLine]]) -> Stability {

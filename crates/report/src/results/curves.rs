@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use data::Split;
+use data::{
+    Split,
+    metrics::{ByMetric, Scores},
+};
 use runs::MetricLine;
 use serde::{Deserialize, Serialize};
 
 use statistics::describe::{mean_of_checked, quantile_of_sorted, sorted};
 
-use crate::limits::CURVE_POINTS;
+use crate::{deciding::finite, limits::CURVE_POINTS};
 
 /// One split of one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,10 +31,9 @@ pub struct CurvePoint {
     pub step: u64,
     /// Runs that have finite numbers there; a diverged run ends before.
     pub runs: usize,
-    /// In nats.
-    pub loss: Band,
-    /// 0 to 1.
-    pub accuracy: Band,
+    /// Each metric that was measured there.
+    #[serde(flatten)]
+    pub bands: ByMetric<Band>,
 }
 
 /// Spread across runs.
@@ -77,23 +79,26 @@ pub(super) fn curves(runs: &[&[MetricLine]]) -> Vec<Curve> {
 }
 
 fn points(runs: &[Vec<MetricLine>], averaged_steps: usize, longest: usize) -> Vec<CurvePoint> {
-    let mut at: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut at: BTreeMap<u64, Vec<Scores>> = BTreeMap::new();
     for run in runs {
         for chunk in run.chunks(averaged_steps) {
             // The end of a run that diverged would be a point of its own, between those of the others.
             let is_whole = chunk.len() == averaged_steps || run.len() == longest;
             let (Some(last), true) = (chunk.last(), is_whole) else { continue };
             let count = chunk.len() as f64;
-            let loss = chunk.iter().map(|metric| metric.loss).sum::<f64>() / count;
-            let accuracy = chunk.iter().map(|metric| metric.accuracy).sum::<f64>() / count;
-            if loss.abs() <= 1e300 && accuracy.abs() <= 1e300 {
-                at.entry(last.step).or_default().push((loss, accuracy));
+            let mean = |kind| chunk.iter().map(|metric| metric.scores.number(kind)).sum::<f64>() / count;
+            let means = last.scores.iter().fold(Scores::default(), |means, (kind, _)| means.with(kind, mean(kind)));
+            if means.iter().all(|(_, mean)| finite(mean).is_some()) {
+                at.entry(last.step).or_default().push(means);
             }
         }
     }
-    let point = |(step, values): (u64, Vec<(f64, f64)>)| {
-        let (losses, accuracies): (Vec<f64>, Vec<f64>) = values.into_iter().unzip();
-        CurvePoint { step, runs: losses.len(), loss: Band::of(&losses), accuracy: Band::of(&accuracies) }
+    let point = |(step, runs): (u64, Vec<Scores>)| {
+        let bands = ByMetric::new(|kind| {
+            let values: Vec<f64> = runs.iter().filter_map(|scores| scores.get(kind)).collect();
+            (!values.is_empty()).then(|| Band::of(&values))
+        });
+        CurvePoint { step, runs: runs.len(), bands }
     };
     at.into_iter().map(point).collect()
 }

@@ -1,5 +1,6 @@
 //! A run's heads in a terminal.
 
+use data::metrics::MetricKind;
 use runs::heads::{
     AttentionAnalysis, AttentionSite, HeadAnalysis, HeadMeasures, MeasureInfo, Nearest, StepAnalysis, Tells,
 };
@@ -23,18 +24,18 @@ pub fn table(analysis: &HeadAnalysis) -> String {
 
 fn head(analysis: &HeadAnalysis, last: &StepAnalysis, untrained: &StepAnalysis) -> String {
     let HeadAnalysis { name, seed, task, layers, heads, samples, scored, .. } = analysis;
+    let score = |(kind, now): (&MetricKind, f64)| {
+        format!("{} {now:.4} ({:.4}){}", kind.words, untrained.scores.number(kind), kind.unit_told())
+    };
     format!(
         "{name} seed {seed} on {task}: {} of {}, after {} steps (untrained in parentheses)\n\
-         {} of the validation set, {} scored: loss {:.4} ({:.4}) nats, accuracy {:.4} ({:.4})",
+         {} of the validation set, {} scored: {}",
         counted(*layers, "layer"),
         counted(*heads, "head"),
         last.step,
         counted(*samples, "sample"),
         counted(*scored, "position"),
-        last.loss,
-        untrained.loss,
-        last.accuracy,
-        untrained.accuracy,
+        last.scores.iter().map(score).collect::<Vec<_>>().join(", "),
     )
 }
 
@@ -112,6 +113,7 @@ fn glossary(measures: &[MeasureInfo]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use data::metrics::{ACCURACY, LOSS, Scores};
     use runs::heads::{Flag, MeasureValue, OfRun, SCHEMA_VERSION, Unit};
 
     use super::*;
@@ -176,8 +178,7 @@ mod tests {
         };
         let step = |step, scale, flags| StepAnalysis {
             step,
-            loss: scale,
-            accuracy: 1.0 - scale / 2.0,
+            scores: Scores::default().with(&LOSS, scale).with(&ACCURACY, 1.0 - scale / 2.0),
             attentions: vec![attention(scale, flags)],
         };
         let measures = vec![
@@ -230,7 +231,7 @@ mod tests {
                 maps: None,
             };
             let attentions: Vec<AttentionAnalysis> = sites.iter().map(attention).collect();
-            let step = StepAnalysis { step: 0, loss: 1.0, accuracy: 0.0, attentions };
+            let step = StepAnalysis { step: 0, scores: Scores::default(), attentions };
             table(&analysis(vec![], usize::from(!sites.is_empty()), vec![step]))
         };
         let text = of(&[AttentionSite::Decoder, AttentionSite::Encoder, AttentionSite::Cross]);

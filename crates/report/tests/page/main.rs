@@ -16,6 +16,7 @@ use std::{
 };
 
 use browser::Browser;
+use data::metrics::{ACCURACY, SplitMetric};
 use headcount_report::{
     ExperimentReport, Results, TunedExperiment,
     page::{self, RunReport},
@@ -106,8 +107,8 @@ fn the_numbers_on_the_page_are_those_of_the_results() {
     assert_eq!(shown[1].len(), runs.len());
     for (row, run) in shown[1].iter().zip(runs) {
         assert_eq!(row[1..3], [run.seed.to_string(), "finished".into()]);
-        let expected = [run.test_accuracy, run.test_loss, run.validation_accuracy, run.validation_loss];
-        assert_eq!(row[3..7], expected.map(number));
+        let expected: Vec<String> = SplitMetric::all().map(|metric| number(run.scores.get(metric))).collect();
+        assert_eq!(row[3..7], expected);
         assert_eq!(row[12], run.directory);
     }
 
@@ -117,7 +118,7 @@ fn the_numbers_on_the_page_are_those_of_the_results() {
         let shown = tables(&mut browser, "curves");
         for (row, arm) in shown[0].iter().zip(&results.arms) {
             let curve = arm.curves.iter().find(|curve| curve.split == data::Split::Validation).unwrap();
-            let band = curve.points[at].accuracy;
+            let band = curve.points[at].bands.get(&ACCURACY).unwrap();
             let expected = format!("{:.4} {:.4} to {:.4}", band.mean, band.lower_quartile, band.upper_quartile);
             assert_eq!(row[1], expected);
         }
@@ -163,7 +164,7 @@ fn every_control_works_by_mouse_and_by_keyboard() {
     browser.press("#curves select", &["ArrowDown"]);
     let band = page.results.arms[0].curves.iter().find(|curve| curve.split == data::Split::Validation).unwrap();
     browser.press("#read-at", &["End"]);
-    let last = band.points.last().unwrap().accuracy;
+    let last = band.points.last().unwrap().bands.get(&ACCURACY).unwrap();
     let range = format!("{:.4} to {:.4}", last.minimum, last.maximum);
     assert!(browser.text(arms).contains(&range), "{range}");
     for words in ["log x", "log y", "single seeds"] {
@@ -386,7 +387,7 @@ fn a_single_run_has_a_page_without_a_verdict() {
         browser.open(&path);
         assert!(browser.text(".lead").contains(status), "{}", browser.text(".lead"));
         assert_eq!(browser.text("#verdict-title"), "Result");
-        let last = report.test.map_or("–".into(), |score| format!("{:.4}", score.accuracy.unwrap()));
+        let last = report.test.map_or("–".into(), |score| format!("{:.4}", score.number(&ACCURACY)));
         assert!(pair == 1 || browser.text("#verdict").contains(&format!("accuracy {last}")));
         assert_eq!(
             browser.value("document.querySelectorAll('#cards .card').length"),

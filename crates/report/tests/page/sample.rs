@@ -1,6 +1,7 @@
 //! Heads that are made up: every head reads one register, the more the longer it has trained.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use data::metrics::{ACCURACY, LOSS, Scores};
 use headcount_report::results::{Results, RunResult};
 use runs::heads::{
     ArmHeads, AttentionAnalysis, AttentionSite, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, MeasureInfo,
@@ -83,8 +84,7 @@ fn analysed(step: u64, layers: usize, heads: usize, with_maps: bool) -> StepAnal
     };
     StepAnalysis {
         step,
-        loss: 2.2 - 2.0 * trained,
-        accuracy: 0.125 + 0.8 * trained,
+        scores: Scores::default().with(&LOSS, 2.2 - 2.0 * trained).with(&ACCURACY, 0.125 + 0.8 * trained),
         attentions: (0..layers).map(attention).collect(),
     }
 }

@@ -3,10 +3,13 @@
 use std::{f64::consts::TAU, fs, path::PathBuf};
 
 use architecture::Parts;
-use data::Split;
+use data::{
+    Split,
+    metrics::{ACCURACY, LOSS, Scores},
+};
 use runs::{
-    Best, Experiment, Fingerprints, Manifest, MetricLine, PlannedRun, Program, Score, Status, Summary,
-    TensorFingerprint, TimingLine,
+    Best, Experiment, Fingerprints, Manifest, MetricLine, PlannedRun, Program, Status, Summary, TensorFingerprint,
+    TimingLine,
 };
 
 /// How a run goes.
@@ -72,13 +75,17 @@ fn normal(seed: u64, step: u64, what: u64) -> f64 {
     (-2.0 * u.ln()).sqrt() * (TAU * v).cos()
 }
 
-fn score(run: &PlannedRun, at: f64, step: u64) -> Score {
+fn scores(loss: f64, accuracy: f64) -> Scores {
+    Scores::default().with(&LOSS, loss).with(&ACCURACY, accuracy)
+}
+
+fn score(run: &PlannedRun, at: f64, step: u64) -> Scores {
     let seed = run.config.seed * 31 + run.config.model.heads as u64;
     let middle = 220.0 + 40.0 * normal(seed, 0, 1);
     let rise = 1.0 / (1.0 + (-(step as f64 - middle) / 60.0).exp());
     let end = (at + 0.15 * (1.0 - at) * normal(seed, 0, 2)).clamp(0.0, 1.0);
     let accuracy = (0.125 + (end - 0.125) * rise + 0.004 * normal(seed, step, 3)).clamp(0.0, 1.0);
-    Score { loss: (2.08 * (1.0 - accuracy) + 0.004).max(1e-3), accuracy }
+    scores((2.08 * (1.0 - accuracy) + 0.004).max(1e-3), accuracy)
 }
 
 /// Writes the directory of a run of that kind.
@@ -98,20 +105,20 @@ pub fn write(run: &PlannedRun, kind: Kind) {
     let mut best = None;
     for step in 0..=last {
         let exact = score(run, at, step);
-        let line = |split, score: Score| MetricLine {
+        let line = |split, scores| MetricLine {
             step,
             split,
-            loss: score.loss,
-            accuracy: score.accuracy,
+            scores,
             lr: (split == Split::Train).then_some(run.config.train.lr),
             grad_norm: (split == Split::Train).then_some(1.0 + noise(run.config.seed, step, 9)),
             tokens: step * 2048,
         };
         if step > 0 {
-            let noisy = exact.accuracy + 0.02 * normal(run.config.seed, step, 5);
+            let noisy = exact.number(&ACCURACY) + 0.02 * normal(run.config.seed, step, 5);
             let diverged = matches!(kind, Kind::Diverges { at } if at == step);
-            let loss = if diverged { f64::NAN } else { exact.loss * (1.0 + 0.1 * normal(run.config.seed, step, 4)) };
-            metrics.append(&line(Split::Train, Score { loss, accuracy: noisy.clamp(0.0, 1.0) })).unwrap();
+            let loss =
+                if diverged { f64::NAN } else { exact.number(&LOSS) * (1.0 + 0.1 * normal(run.config.seed, step, 4)) };
+            metrics.append(&line(Split::Train, scores(loss, noisy.clamp(0.0, 1.0)))).unwrap();
         }
         if step.is_multiple_of(50) {
             metrics.append(&line(Split::Validation, exact)).unwrap();

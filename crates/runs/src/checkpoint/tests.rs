@@ -1,5 +1,6 @@
 use super::*;
 use architecture::HostTensor;
+use data::metrics::{ACCURACY, LOSS};
 use proptest::prelude::*;
 
 fn checkpoint(step: u64, best: u64) -> Checkpoint {
@@ -7,11 +8,11 @@ fn checkpoint(step: u64, best: u64) -> Checkpoint {
         shape: shape.to_vec(),
         values: (0..shape.iter().product()).map(|i| (i as u64 + step) as f32).collect(),
     };
-    let score = Score { loss: 1.0 / 3.0, accuracy: 0.5 };
+    let scores = Scores::default().with(&LOSS, 1.0 / 3.0).with(&ACCURACY, 0.5);
     Checkpoint {
         step,
-        validation: Some(score),
-        best: Some(Best { step: best, loss: score.loss, accuracy: score.accuracy }),
+        validation: Some(scores),
+        best: Some(Best { step: best, scores }),
         metrics: "0".repeat(64),
         origin: Origin { config: "seed = 1".into(), data: "2".repeat(64), weights: "3".repeat(64) },
         model: [("head.weight".to_string(), tensor(&[2, 3])), ("norm.scale".to_string(), tensor(&[2]))].into(),

@@ -1,5 +1,6 @@
 use super::*;
 use crate::{checkpoint::Checkpoint, metrics::TimingLine, snapshots::Snapshot, summary::Status};
+use data::metrics::{ACCURACY, LOSS, Scores};
 
 fn config() -> Config {
     Config::parse("name = \"h8\"\nseed = 3\n[task]\nkind = \"registers\"\n", "h8.toml").unwrap()
@@ -21,7 +22,14 @@ fn summary() -> Summary {
 
 fn metric(step: u64) -> MetricLine {
     let split = data::Split::Train;
-    MetricLine { step, split, loss: 1.0, accuracy: 0.5, lr: None, grad_norm: None, tokens: step }
+    MetricLine {
+        step,
+        split,
+        scores: Scores::default().with(&LOSS, 1.0).with(&ACCURACY, 0.5),
+        lr: None,
+        grad_norm: None,
+        tokens: step,
+    }
 }
 
 #[test]
@@ -50,10 +58,10 @@ fn a_run_goes_from_absent_to_finished_and_back() {
     run.snapshots().save(&Snapshot { step: 5, origin: Default::default(), model: Default::default() }).unwrap();
     summary().write(&run.summary_path()).unwrap();
     fs::write(run.heads_path(), "{}").unwrap();
-    assert_eq!(run.state().unwrap(), State::Finished(summary()));
+    assert_eq!(run.state().unwrap(), State::Finished(Box::new(summary())));
     drop(lock);
     let lock = run.create(&config()).unwrap();
-    assert_eq!(run.state().unwrap(), State::Finished(summary()));
+    assert_eq!(run.state().unwrap(), State::Finished(Box::new(summary())));
 
     run.clean(&lock).unwrap();
     assert_eq!(run.state().unwrap(), State::Started { last_step: None });

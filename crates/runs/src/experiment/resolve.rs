@@ -119,11 +119,11 @@ fn metric(root: &Section<'_>) -> Result<MetricChoice, ConfigError> {
     section.get("margin").ok_or_else(missing)?;
     let metric: MetricChoice = section.read(&[])?;
     let MetricChoice { name, margin, threshold } = metric;
-    let most = if name.is_accuracy() { 1.0 } else { 1e9 };
+    let most = if name.kind.span().is_finite() { name.kind.span() } else { 1e9 };
     if !(0.0..=most).contains(&margin) {
         return Err(section.impossible("margin", format!("margin = {margin} is out of range: 0 to {most}")));
     }
-    let threshold = threshold.or(name.is_accuracy().then_some(0.95));
+    let threshold = threshold.or(name.kind.threshold);
     if let Some(threshold) = threshold.filter(|threshold| !(0.0..=most).contains(threshold)) {
         let message = format!("threshold = {threshold} is out of range: 0 to {most} for {}", name.words());
         return Err(section.impossible("threshold", message));

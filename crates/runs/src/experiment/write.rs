@@ -28,7 +28,7 @@ pub(super) fn to_toml(experiment: &Experiment) -> String {
     file.optional("result", about.result.as_deref().map(text));
 
     file.section("metric");
-    file.key("name", text(metric.name.name()));
+    file.key("name", text(&metric.name.name()));
     file.key("margin", Value::Float(metric.margin));
     file.optional("threshold", metric.threshold.map(Value::Float));
 

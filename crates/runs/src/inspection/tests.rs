@@ -1,13 +1,21 @@
 use super::*;
 use crate::{checkpoint::Checkpoint, config::Config, manifest::Manifest, snapshots::Snapshot, summary::Summary};
 use data::Split;
+use data::metrics::{ACCURACY, LOSS, Scores};
 
 fn config() -> Config {
     Config::parse("name = \"h8\"\n[task]\nkind = \"registers\"\n[train]\nsteps = 100\n", "h8.toml").unwrap()
 }
 
 fn metric(step: u64) -> MetricLine {
-    MetricLine { step, split: Split::Train, loss: 1.0, accuracy: 0.5, lr: None, grad_norm: None, tokens: step }
+    MetricLine {
+        step,
+        split: Split::Train,
+        scores: Scores::default().with(&LOSS, 1.0).with(&ACCURACY, 0.5),
+        lr: None,
+        grad_norm: None,
+        tokens: step,
+    }
 }
 
 /// A run of 100 steps with a checkpoint at 60 that has logged 70.

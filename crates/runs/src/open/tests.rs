@@ -4,6 +4,7 @@ use std::{fs, path::PathBuf};
 
 use architecture::{HostTensor, Parts};
 use data::Split;
+use data::metrics::{ACCURACY, LOSS, Scores};
 
 use super::*;
 use crate::{
@@ -46,9 +47,8 @@ fn write(parent: &Path, config: &Config, is_done: bool) -> RunDirectory {
     let origin = manifest.origin();
     let (mut metrics, mut timings) = run.logs_after(None).unwrap();
     for step in 1..=20 {
-        let loss = 1.0 / (step + seed) as f64;
-        let line =
-            MetricLine { step, split: Split::Train, loss, accuracy: 0.5, lr: None, grad_norm: None, tokens: step };
+        let scores = Scores::default().with(&LOSS, 1.0 / (step + seed) as f64).with(&ACCURACY, 0.5);
+        let line = MetricLine { step, split: Split::Train, scores, lr: None, grad_norm: None, tokens: step };
         metrics.append(&line).unwrap();
         timings.append(&TimingLine { step, seconds: 1.0, tokens_per_second: 1.0, run: origin.id() }).unwrap();
     }
@@ -74,7 +74,11 @@ fn write(parent: &Path, config: &Config, is_done: bool) -> RunDirectory {
 }
 
 fn heads() -> HeadAnalysis {
-    let steps = vec![StepAnalysis { step: 20, loss: 0.5, accuracy: 0.25, attentions: vec![] }];
+    let steps = vec![StepAnalysis {
+        step: 20,
+        scores: Scores::default().with(&LOSS, 0.5).with(&ACCURACY, 0.25),
+        attentions: vec![],
+    }];
     HeadAnalysis { schema_version: heads::SCHEMA_VERSION, steps, ..Default::default() }
 }
 

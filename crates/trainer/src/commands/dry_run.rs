@@ -6,7 +6,7 @@ use architecture::Parts;
 use burn::module::Module;
 use burn::tensor::Device;
 use burn::train::Interrupter;
-use data::Split;
+use data::{Split, metrics::Scores};
 use runs::{Backend, Config, RunDirectory};
 
 use crate::machine::exit::{Failure, Success};
@@ -14,7 +14,6 @@ use crate::machine::{backend, facts};
 use crate::screen::output::{print, tell};
 use crate::screen::text::{count, duration, thousands};
 use crate::training::arm::Arm;
-use crate::training::batch::Tally;
 use crate::training::evaluate::FixedSet;
 use crate::training::observer::{Observer, Plan, Stepped};
 use crate::training::train::train;
@@ -86,7 +85,7 @@ fn time_a_step(config: &Config, device: &Device) -> Result<f64, Failure> {
         fn stepped(&mut self, _stepped: &Stepped) {
             self.0.push(Instant::now());
         }
-        fn validated(&mut self, _step: u64, _tally: &Tally) {}
+        fn validated(&mut self, _step: u64, _scores: &Scores) {}
         fn end(&mut self) {}
     }
     let folder = std::env::temp_dir().join(format!("headcount-dry-run-{}", std::process::id()));

@@ -242,10 +242,11 @@ fn prepare(
 
 fn result(config: &Config, directory: &RunDirectory, summary: &Summary) -> String {
     let mut lines = vec![];
-    for (split, score) in [(Split::Validation, summary.validation), (Split::Test, summary.test)] {
-        if let Some(score) = score {
+    for (split, scores) in [(Split::Validation, summary.validation), (Split::Test, summary.test)] {
+        if let Some(scores) = scores {
             let after = format!("{}, {split} after {} steps:", Arm::new(config).title(), summary.steps);
-            lines.push(format!("{after} accuracy {:.4}, loss {:.4} nats", score.accuracy, score.loss));
+            let told: Vec<String> = scores.iter().rev().map(|(kind, value)| kind.told(value)).collect();
+            lines.push(format!("{after} {}", told.join(", ")));
         }
     }
     if let Status::Diverged { step } = summary.status {

@@ -1,4 +1,4 @@
-//! The live dashboard of burn-train on a terminal (`--tui`): curves of loss and accuracy, progress, and a key to stop.
+//! The live dashboard of burn-train on a terminal (`--tui`): a curve of each metric, progress, and a key to stop.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,8 +11,9 @@ use burn::train::metric::{
 };
 use burn::train::renderer::tui::TuiMetricsRendererWrapper;
 use burn::train::renderer::{MetricState, MetricsRenderer, MetricsRendererTraining};
+use data::metrics::{Better, METRICS, MetricKind, Scores};
+use report::text::capital;
 
-use crate::training::batch::Tally;
 use crate::training::observer::{Observer, Plan, Stepped};
 
 pub use terminal::restore as restore_terminal;
@@ -26,18 +27,17 @@ pub struct Dashboard {
     step: u64,
 }
 
-const LOSS: &str = "Loss (nats)";
-const ACCURACY: &str = "Accuracy";
-
 impl Dashboard {
     /// Takes over the terminal until it is dropped; its stop key acts through `interrupter`.
     pub fn new(interrupter: Interrupter) -> Self {
         terminal::remember();
         let mut renderer = TuiMetricsRendererWrapper::new(interrupter.clone(), None);
-        for (name, higher_is_better) in [(LOSS, false), (ACCURACY, true)] {
+        for kind in METRICS {
+            let name = Arc::new(name(kind));
+            let higher_is_better = kind.better == Better::Higher;
             renderer.register_metric(MetricDefinition {
-                metric_id: MetricId::new(Arc::new(name.to_string())),
-                name: Arc::new(name.to_string()),
+                metric_id: MetricId::new(name.clone()),
+                name,
                 description: None,
                 attributes: MetricAttributes::Numeric(NumericAttributes { unit: None, higher_is_better }),
             });
@@ -93,19 +93,17 @@ impl Observer for Dashboard {
     fn stepped(&mut self, stepped: &Stepped) {
         self.step = stepped.step;
         self.show(|renderer| {
-            renderer.update_train(state(LOSS, stepped.loss));
-            renderer.update_train(state(ACCURACY, stepped.accuracy));
+            stepped.scores.iter().for_each(|(kind, value)| renderer.update_train(state(kind, value)));
             renderer.update_split(stepped.step as usize);
         });
     }
 
-    fn validated(&mut self, _step: u64, tally: &Tally) {
+    fn validated(&mut self, _step: u64, scores: &Scores) {
         let (steps, step) = (self.plan.steps as usize, self.step as usize);
         self.show(|renderer| {
             renderer.start_split("valid", 1);
             renderer.update_split(1);
-            renderer.update_valid(state(LOSS, tally.mean_loss()));
-            renderer.update_valid(state(ACCURACY, tally.accuracy()));
+            scores.iter().for_each(|(kind, value)| renderer.update_valid(state(kind, value)));
             renderer.end_split();
             renderer.start_split("train", steps);
             renderer.update_split(step);
@@ -117,9 +115,15 @@ impl Observer for Dashboard {
     }
 }
 
-fn state(name: &str, value: f64) -> MetricState {
+/// As it stands over a curve, such as "Loss (nats)".
+fn name(kind: &MetricKind) -> String {
+    let name = capital(kind.words);
+    if kind.unit_told().is_empty() { name } else { format!("{name} ({})", kind.unit) }
+}
+
+fn state(kind: &MetricKind, value: f64) -> MetricState {
     let text = SerializedEntry::new(format!("{value:.4}"), value.to_string());
-    let entry = MetricEntry::new(MetricId::new(Arc::new(name.to_string())), text);
+    let entry = MetricEntry::new(MetricId::new(Arc::new(name(kind))), text);
     MetricState::Numeric(entry, Some(NumericEntry::Value(value)))
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use data::metrics::{DECIDING, MetricKind, OBJECTIVE};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-
 use runs::{Status, Summary};
 
 use super::output::{above_all, beside, is_live, tell};
@@ -76,11 +76,15 @@ impl JobTable {
 
     fn describe(&self, job: usize) -> String {
         let Row { label, steps, progress, .. } = &self.jobs[job];
-        let loss = if progress.loss.is_nan() { "-".to_string() } else { format!("{:.4}", progress.loss) };
+        let told = |kind: &MetricKind, value: f64| match value.is_nan() {
+            true => format!("{} -", kind.words),
+            false => kind.brief(value),
+        };
         format!(
-            "{label:16} step {:>6}/{steps}  loss {loss}  validation accuracy {:.3}  {}",
+            "{label:16} step {:>6}/{steps}  {}  validation {}  {}",
             progress.step,
-            progress.accuracy,
+            told(OBJECTIVE, progress.training.number(OBJECTIVE)),
+            told(DECIDING, progress.validation.number(DECIDING)),
             rate(progress.tokens_per_second),
         )
     }
@@ -166,7 +170,8 @@ fn end_of(summary: &Summary) -> String {
     match (summary.status, summary.test) {
         (Status::Diverged { step }, _) => format!("DIVERGED at step {step}, counts as a failure"),
         (Status::Finished, Some(test)) => {
-            format!("{} steps  test accuracy {:.3}, loss {:.4}", summary.steps, test.accuracy, test.loss)
+            let told: Vec<String> = test.iter().rev().map(|(kind, value)| kind.brief(value)).collect();
+            format!("{} steps  test {}", summary.steps, told.join(", "))
         }
         (Status::Finished, None) => format!("{} steps", summary.steps),
     }

@@ -2,20 +2,19 @@
 
 use std::time::{Duration, Instant};
 
+use data::metrics::Scores;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::output::{above, beside, is_live, tell};
 use super::text::{duration, measured, rate};
-use crate::training::batch::Tally;
 use crate::training::observer::{Observer, Plan, Stepped};
 
-/// Shows step, loss, accuracy, tokens per second and time left on standard error.
+/// Shows step, metrics, tokens per second and time left on standard error.
 pub struct ProgressLine {
     live: Option<ProgressBar>,
     plan: Plan,
     meter: Meter,
-    loss: f64,
-    accuracy: f64,
+    scores: Scores,
 }
 
 impl ProgressLine {
@@ -23,7 +22,7 @@ impl ProgressLine {
     pub fn new() -> Self {
         let live = is_live().then(ProgressBar::no_length);
         let plan = Plan::default();
-        Self { live, plan, meter: Meter::start(0), loss: f64::NAN, accuracy: f64::NAN }
+        Self { live, plan, meter: Meter::start(0), scores: Scores::default() }
     }
 
     fn print(&self, line: &str) {
@@ -60,25 +59,24 @@ impl Observer for ProgressLine {
 
     fn stepped(&mut self, stepped: &Stepped) {
         self.meter.add(stepped);
-        self.loss = stepped.loss;
-        self.accuracy = stepped.accuracy;
+        self.scores = stepped.scores;
         if let Some(bar) = &self.live {
             bar.set_position(stepped.step);
             let (speed, left) = (self.meter.tokens_per_second(), self.meter.time_left(self.plan.steps));
-            beside(bar, format!("{}  {}  {} left", measured(self.loss, self.accuracy), rate(speed), duration(left)));
+            beside(bar, format!("{}  {}  {} left", measured(&self.scores), rate(speed), duration(left)));
         }
     }
 
-    fn validated(&mut self, step: u64, tally: &Tally) {
+    fn validated(&mut self, step: u64, scores: &Scores) {
         let width = self.plan.steps.to_string().len();
-        let validation = format!("validation loss {:.4} accuracy {:.3}", tally.mean_loss(), tally.accuracy());
+        let validation = format!("validation {}", measured(scores));
         let line = if step == self.plan.first_step {
             format!("step {step:width$}/{}  {:32}{validation}", self.plan.steps, "untrained")
         } else {
             format!(
                 "step {step:width$}/{}  train {}  {validation}  {}  {} left",
                 self.plan.steps,
-                measured(self.loss, self.accuracy),
+                measured(&self.scores),
                 rate(self.meter.tokens_per_second()),
                 duration(self.meter.time_left(self.plan.steps)),
             )

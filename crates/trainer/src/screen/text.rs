@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use data::metrics::Scores;
 pub use runs::ledger::thousands;
 
 /// A number of things: `1 thread`, `2 threads`.
@@ -52,8 +53,11 @@ pub fn duration(duration: Option<Duration>) -> String {
 }
 
 /// What a step's batch showed; a batch without a scored position shows nothing.
-pub fn measured(loss: f64, accuracy: f64) -> String {
-    if accuracy.is_nan() { "nothing scored".into() } else { format!("loss {loss:.4} accuracy {accuracy:.3}") }
+pub fn measured(scores: &Scores) -> String {
+    if scores.iter().all(|(_, value)| value.is_nan()) {
+        return "nothing scored".into();
+    }
+    scores.iter().map(|(kind, value)| kind.brief(value)).collect::<Vec<_>>().join(" ")
 }
 
 /// `text` in lines of at most `width` characters, the first after `first`, the others below it.
@@ -79,6 +83,7 @@ pub fn wrapped(first: &str, text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use data::metrics::{ACCURACY, LOSS};
     use proptest::prelude::*;
 
     #[test]
@@ -95,8 +100,9 @@ mod tests {
         let of = |seconds| duration(Some(Duration::from_secs(seconds)));
         assert_eq!([of(5), of(65), of(7384)], ["0:05", "1:05", "2:03:04"]);
         assert_eq!(duration(None), "?");
-        assert_eq!(measured(f64::NAN, f64::NAN), "nothing scored");
-        assert_eq!(measured(f64::INFINITY, 0.25), "loss inf accuracy 0.250", "a run that diverges is seen");
+        let scores = |loss, accuracy| Scores::default().with(&LOSS, loss).with(&ACCURACY, accuracy);
+        assert_eq!(measured(&scores(f64::NAN, f64::NAN)), "nothing scored");
+        assert_eq!(measured(&scores(f64::INFINITY, 0.25)), "loss inf accuracy 0.250", "a run that diverges is seen");
         assert_eq!([rate(12.4), rate(35_120.0), rate(2.5e6)], ["12 tokens/s", "35.1k tokens/s", "2.5M tokens/s"]);
     }
 

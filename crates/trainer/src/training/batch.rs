@@ -1,6 +1,7 @@
 //! From a batch on the host to tensors on a device, and the numbers that a batch is judged by.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use data::metrics::{ACCURACY, LOSS, Scores};
 use kernels::cross_entropy;
 use model::{Call, Source};
 
@@ -87,6 +88,11 @@ impl Tally {
         self.loss += other.loss;
         self.correct += other.correct;
         self.scored += other.scored;
+    }
+
+    /// Every metric that can be computed from the sums; NaN where nothing is scored.
+    pub fn scores(&self) -> Scores {
+        Scores::default().with(&LOSS, self.mean_loss()).with(&ACCURACY, self.accuracy())
     }
 
     /// Mean loss over scored positions; NaN where there are none.

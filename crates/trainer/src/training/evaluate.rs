@@ -20,7 +20,7 @@ impl FixedSet {
         Self { generator: Generator::new(task, split, split.data_seed(0)), examples, batch }
     }
 
-    /// Loss and accuracy of `model`, which must be in evaluation mode (`model.valid()`).
+    /// What `model` scores, which must be in evaluation mode (`model.valid()`).
     pub fn score(&self, model: &Decoder, device: &Device) -> Result<Tally, CallError> {
         let mut tally = Tally::default();
         for first in (0..self.examples).step_by(self.batch as usize) {
@@ -31,7 +31,7 @@ impl FixedSet {
     }
 }
 
-/// Loss and accuracy of `model`, which must be in evaluation mode, on one batch; nothing where no position is scored.
+/// What `model` scores, which must be in evaluation mode, on one batch; nothing where no position is scored.
 ///
 /// # Errors
 /// A batch that the model can't take.

@@ -1,6 +1,6 @@
 //! Who watches a run: the training loop tells, an observer shows.
 
-use super::batch::Tally;
+use data::metrics::Scores;
 
 /// What is about to be run.
 #[derive(Clone, Debug, Default)]
@@ -20,10 +20,8 @@ pub struct Plan {
 pub struct Stepped {
     /// Counted from 1.
     pub step: u64,
-    /// Mean loss of the step's batch before the update, in nats.
-    pub loss: f64,
-    /// Share of right answers in the step's batch before the update.
-    pub accuracy: f64,
+    /// Of the step's batch before the update; NaN where nothing in it is scored.
+    pub scores: Scores,
     /// Tokens that went through the model in this step.
     pub tokens: u64,
 }
@@ -35,7 +33,7 @@ pub trait Observer: Send {
     /// After each optimiser step.
     fn stepped(&mut self, stepped: &Stepped);
     /// After each evaluation on the validation set, also of the untrained model (step 0).
-    fn validated(&mut self, step: u64, tally: &Tally);
+    fn validated(&mut self, step: u64, scores: &Scores);
     /// After the last step, whatever ended the run.
     fn end(&mut self);
 }
@@ -46,6 +44,6 @@ pub struct Silent;
 impl Observer for Silent {
     fn start(&mut self, _plan: &Plan) {}
     fn stepped(&mut self, _stepped: &Stepped) {}
-    fn validated(&mut self, _step: u64, _tally: &Tally) {}
+    fn validated(&mut self, _step: u64, _scores: &Scores) {}
     fn end(&mut self) {}
 }

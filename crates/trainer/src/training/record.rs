@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use data::metrics::Scores;
 use model::{Decoder, parameters};
 use runs::{
-    Best, Checkpoint, MetricLine, MetricsLog, Origin, RunDirectory, RunError, Score, TimingLine, TimingLog, TrainConfig,
+    Best, Checkpoint, MetricLine, MetricsLog, Origin, RunDirectory, RunError, TimingLine, TimingLog, TrainConfig,
 };
 
 use super::optimiser::AdamW;
@@ -24,7 +25,7 @@ impl Saver<'_> {
         model: &Decoder,
         optimiser: &AdamW,
         step: u64,
-        validation: Option<Score>,
+        validation: Option<Scores>,
         best: Option<Best>,
     ) -> Result<(), RunError> {
         log.sync()?;

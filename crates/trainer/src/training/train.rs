@@ -13,7 +13,7 @@ use burn::train::Interrupter;
 use data::{Generator, Split, TrainingOrder};
 use model::CallError;
 use model::parameters::{self, LoadError};
-use runs::{Best, Config, MetricLine, Origin, RunDirectory, RunError, Score, Snapshot, Status, Summary};
+use runs::{Best, Config, MetricLine, Origin, RunDirectory, RunError, Snapshot, Status, Summary};
 use thiserror::Error;
 
 use super::arm::Arm;
@@ -55,7 +55,7 @@ pub enum TrainingError {
 #[derive(Debug)]
 pub enum Ending {
     /// The run is done, well or not: see the summary's status.
-    Done(Summary),
+    Done(Box<Summary>),
     /// Stopped on request after this step and saved; the same call goes on.
     Interrupted {
         /// Optimiser steps done.
@@ -136,9 +136,9 @@ fn run(
         if tally.scored == 0 {
             return Err(TrainingError::NothingScored { split: Split::Validation });
         }
-        observer.validated(0, &tally);
+        observer.validated(0, &tally.scores());
         log.metric(&metric(0, Split::Validation, &tally, 0))?;
-        score = Some(score_of(&tally));
+        score = Some(tally.scores());
     }
 
     // ---- Steps --------------------------------------------------------------------------------------------------------
@@ -166,8 +166,7 @@ fn run(
         let is_logged = step.is_multiple_of(settings.log_every) || step == settings.steps || diverged;
         observer.stepped(&Stepped {
             step,
-            loss: tally.mean_loss(),
-            accuracy: tally.accuracy(),
+            scores: tally.scores(),
             tokens: batches.iter().map(|batch| batch.token_count() as u64).sum(),
         });
         if is_logged && tally.scored > 0 {
@@ -179,14 +178,14 @@ fn run(
         let mut is_best = false;
         if !diverged && (step.is_multiple_of(settings.eval_every) || step == settings.steps) {
             let tally = validation.score(&model.valid(), device)?;
-            observer.validated(step, &tally);
+            observer.validated(step, &tally.scores());
             log.metric(&metric(step, Split::Validation, &tally, arm.tokens_after(step)))?;
             log.timing(step, arm.tokens_after(step))?;
             // What an update broke shows in the next step's loss, but after the last one only here.
             diverged = !tally.mean_loss().is_finite();
             if !diverged {
-                score = Some(score_of(&tally));
-                best = Best::of(best, step, score_of(&tally));
+                score = Some(tally.scores());
+                best = Best::of(best, step, tally.scores());
                 is_best = best.is_some_and(|best| best.step == step);
                 // Before the checkpoint: a run that goes on from there has it.
                 if snapshot_steps.contains(&step) {
@@ -210,7 +209,7 @@ fn run(
     }
     let (status, test) = match diverged {
         true => (Status::Diverged { step }, None),
-        false => (Status::Finished, Some(score_of(&test.score(&model.valid(), device)?))),
+        false => (Status::Finished, Some(test.score(&model.valid(), device)?.scores())),
     };
     log.sync()?;
     if !diverged {
@@ -220,13 +219,9 @@ fn run(
     let (tokens, metrics) = (arm.tokens_after(step), directory.metrics_hash()?);
     let summary = Summary { status, steps: step, tokens, validation, test, best, metrics, origin: saver.origin };
     summary.write(&directory.summary_path())?;
-    Ok(Ending::Done(summary))
+    Ok(Ending::Done(Box::new(summary)))
 }
 
 fn metric(step: u64, split: Split, tally: &Tally, tokens: u64) -> MetricLine {
-    MetricLine { step, split, loss: tally.mean_loss(), accuracy: tally.accuracy(), lr: None, grad_norm: None, tokens }
-}
-
-fn score_of(tally: &Tally) -> Score {
-    Score { loss: tally.mean_loss(), accuracy: tally.accuracy() }
+    MetricLine { step, split, scores: tally.scores(), lr: None, grad_norm: None, tokens }
 }

@@ -1,5 +1,6 @@
 //! A run to be done, how far it is, and how it ended.
 
+use data::metrics::Scores;
 use runs::{Config, RunDirectory, RunError, State, Summary};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,7 @@ pub struct Job {
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobEnd {
     /// Its summary is there, from now or from before.
-    Done(Summary),
+    Done(Box<Summary>),
     /// Stopped before its end, to be gone on with from what is on disk.
     Stopped(Saved),
     /// Its process ended without a summary: what it said last.
@@ -43,10 +44,10 @@ pub enum Saved {
 pub struct JobProgress {
     /// Optimiser steps done.
     pub step: u64,
-    /// Loss of the last step's batch, in nats.
-    pub loss: f64,
-    /// Accuracy on the validation set at the last evaluation.
-    pub accuracy: f64,
+    /// Of the last step's batch.
+    pub training: Scores,
+    /// On the validation set at the last evaluation.
+    pub validation: Scores,
     /// Training tokens a second since the worker started.
     pub tokens_per_second: f64,
 }

@@ -4,10 +4,10 @@ use std::io::Read;
 use std::time::{Duration, Instant};
 
 use burn::train::Interrupter;
+use data::metrics::Scores;
 
 use super::job::JobProgress;
 use crate::screen::output::{print_json, tell};
-use crate::training::batch::Tally;
 use crate::training::observer::{Observer, Plan, Stepped};
 
 /// Reports on standard output.
@@ -45,14 +45,14 @@ impl Observer for Reporter {
 
     fn stepped(&mut self, stepped: &Stepped) {
         self.tokens += stepped.tokens;
-        (self.progress.step, self.progress.loss) = (stepped.step, stepped.loss);
+        (self.progress.step, self.progress.training) = (stepped.step, stepped.scores);
         if self.last.is_none_or(|last| last.elapsed() > Duration::from_millis(500)) {
             self.send();
         }
     }
 
-    fn validated(&mut self, _step: u64, tally: &Tally) {
-        self.progress.accuracy = tally.accuracy();
+    fn validated(&mut self, _step: u64, scores: &Scores) {
+        self.progress.validation = *scores;
         self.send();
     }
 

@@ -1,6 +1,7 @@
 //! What `configs/h8.toml` and `configs/h1.toml` promise.
 
 use data::Split;
+use data::metrics::ACCURACY;
 use runs::{Config, Manifest, Summary};
 
 use crate::support::*;
@@ -25,7 +26,7 @@ fn eight_heads_solve_registers_and_one_head_does_not() {
     }
 
     let [one, eight] = ["h1", "h8"].map(|name| place.only_run(name));
-    let accuracy = |run| Summary::read(run).unwrap().validation.unwrap().accuracy;
+    let accuracy = |run| Summary::read(run).unwrap().validation.unwrap().number(&ACCURACY);
     let (low, high) = (accuracy(&one.summary_path()), accuracy(&eight.summary_path()));
     assert!(high >= 0.98, "8 heads: {high}");
     assert!((0.50..=0.70).contains(&low), "1 head: {low}");
@@ -39,7 +40,7 @@ fn eight_heads_solve_registers_and_one_head_does_not() {
     // The summary is the last line of the curve, and every step is there.
     let lines = metrics(&eight);
     let last = lines.iter().rfind(|line| line.split == Split::Validation).unwrap();
-    assert_eq!((last.step, last.accuracy, last.tokens), (800, high, 800 * 64 * 32));
+    assert_eq!((last.step, last.scores.number(&ACCURACY), last.tokens), (800, high, 800 * 64 * 32));
     assert_eq!(losses(&eight).len(), 800);
 }
 

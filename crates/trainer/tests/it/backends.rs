@@ -1,5 +1,6 @@
 //! The same run on other backends: the same first loss, close curves.
 
+use data::metrics::LOSS;
 use runs::{Manifest, RunDirectory};
 
 use crate::support::*;
@@ -16,7 +17,7 @@ fn assert_close(one: &RunDirectory, other: &RunDirectory) {
         assert_eq!((left.step, left.split, left.tokens), (right.step, right.split, right.tokens));
         assert_eq!(left.lr, right.lr);
         let tolerance = if left.step <= 1 { 1e-5 } else { 1e-3 };
-        assert!((left.loss - right.loss).abs() < tolerance, "{left:?}\n{right:?}");
+        assert!((left.scores.number(&LOSS) - right.scores.number(&LOSS)).abs() < tolerance, "{left:?}\n{right:?}");
         if let (Some(left), Some(right)) = (left.grad_norm, right.grad_norm) {
             assert!((left - right).abs() < 1e-2 * left, "gradient norms {left} and {right}");
         }

@@ -1,5 +1,6 @@
 //! `trainer compare`, from an experiment file to its result files: whole, in pieces, killed and gone on with.
 
+use data::metrics::ACCURACY;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -73,7 +74,7 @@ fn a_comparison_ends_in_a_verdict_whatever_the_number_of_jobs() {
     let mean = |arm: usize| {
         let accuracies = found.arms[arm].runs.iter().map(|run| {
             let run = RunDirectory::at(place.path().join("runs/test").join(&run.directory));
-            runs::Summary::read(&run.summary_path()).unwrap().test.unwrap().accuracy
+            runs::Summary::read(&run.summary_path()).unwrap().test.unwrap().number(&ACCURACY)
         });
         accuracies.sum::<f64>() / 6.0
     };

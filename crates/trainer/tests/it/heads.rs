@@ -1,5 +1,6 @@
 //! What the program says of the heads of a run, and keeps.
 
+use data::metrics::{ACCURACY, LOSS};
 use std::fs;
 
 use runs::heads::{ExperimentHeads, HeadAnalysis};
@@ -25,14 +26,14 @@ fn heads_of_a_trained_model_are_shown_and_none_is_flagged() {
     let analysis: HeadAnalysis = serde_json::from_str(&text).unwrap();
     assert_eq!(analysis.steps.iter().map(|step| step.step).collect::<Vec<_>>(), [0, 40, 180, 400]);
     let last = analysis.last().unwrap();
-    assert!(last.accuracy > 0.9, "{}", last.accuracy);
+    assert!(last.scores.number(&ACCURACY) > 0.9, "{:?}", last.scores);
     for head in &last.attentions[0].heads {
         assert!(head.flags.is_empty() && head.number("removal").is_some_and(|removal| removal > 0.1), "{head:?}");
     }
 
     // The numbers are the validation set's, on whatever number of threads.
     let validation = metrics(&run).into_iter().rfind(|line| line.split == data::Split::Validation).unwrap();
-    assert!((validation.loss - last.loss).abs() < 1e-5, "all 40 samples are used");
+    assert!((validation.scores.number(&LOSS) - last.scores.number(&LOSS)).abs() < 1e-5, "all 40 samples are used");
     let kept = fs::read(run.heads_path()).unwrap();
     let again = place.command(&format!("heads {run_path} --force")).env("RAYON_NUM_THREADS", "1").output().unwrap();
     assert_eq!(Ran::of(again).expect(0).stdout, shown);

@@ -1,5 +1,6 @@
 //! What a finished, diverged, repeated or refused run leaves and says.
 
+use data::metrics::LOSS;
 use std::fs;
 
 use runs::{Config, RunDirectory, Status, Summary};
@@ -95,7 +96,7 @@ fn no_steps_measure_the_untrained_model() {
     let summary = Summary::read(&run.summary_path()).unwrap();
     assert_eq!((summary.status, summary.steps, summary.tokens, summary.best), (Status::Finished, 0, 0, None));
     assert_eq!(metrics(&run).len(), 1);
-    assert!(summary.test.unwrap().loss.is_finite() && summary.validation.unwrap().loss == metrics(&run)[0].loss);
+    assert!(summary.test.unwrap().are_finite() && summary.validation.unwrap() == metrics(&run)[0].scores);
 }
 
 /// The best checkpoint stays where a later one is worse, and the last is there too.
@@ -111,9 +112,9 @@ fn the_last_and_the_best_checkpoint_are_kept() {
     let smallest = metrics(&run)
         .into_iter()
         .filter(|line| line.split == data::Split::Validation && line.step > 0)
-        .min_by(|a, b| a.loss.total_cmp(&b.loss))
+        .min_by(|a, b| a.scores.number(&LOSS).total_cmp(&b.scores.number(&LOSS)))
         .unwrap();
-    assert_eq!((smallest.step, smallest.loss), (best.step, best.loss));
+    assert_eq!((smallest.step, smallest.scores), (best.step, best.scores));
 }
 
 /// Weights alone, at evaluated steps, the last of which are the final checkpoint's; none where none are wanted.

@@ -1,6 +1,7 @@
 //! Encoder-decoders, from a config to an export.
 
 use data::Split;
+use data::metrics::LOSS;
 use runs::Config;
 use trainer::training::train::Ending;
 
@@ -45,7 +46,7 @@ fn an_interrupted_encoder_decoder_goes_on_with_the_same_bytes() {
 
     let lines = metrics(&run);
     let validation: Vec<f64> =
-        lines.iter().filter(|line| line.split == Split::Validation).map(|line| line.loss).collect();
+        lines.iter().filter(|line| line.split == Split::Validation).map(|line| line.scores.number(&LOSS)).collect();
     assert!(validation[validation.len() - 1] < 0.8 * validation[0], "it learns: {validation:?}");
     // 32 samples a step, each of 6 tokens and a source of 5.
     assert_eq!(lines[lines.len() - 1].tokens, 60 * 32 * 11);

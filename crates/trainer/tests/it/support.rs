@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use burn::train::Interrupter;
+use data::metrics::{LOSS, Scores};
 use runs::{Config, MetricLine, RunDirectory};
 use tempfile::TempDir;
-use trainer::training::batch::Tally;
 use trainer::training::observer::{Observer, Plan, Silent, Stepped};
 use trainer::training::train::{Ending, train};
 
@@ -185,7 +185,7 @@ pub fn metrics(run: &RunDirectory) -> Vec<MetricLine> {
 
 /// Training losses by step.
 pub fn losses(run: &RunDirectory) -> Vec<f64> {
-    metrics(run).iter().filter(|line| line.split == data::Split::Train).map(|line| line.loss).collect()
+    metrics(run).iter().filter(|line| line.split == data::Split::Train).map(|line| line.scores.number(&LOSS)).collect()
 }
 
 /// Trains in this process, on flex, as the program does.
@@ -203,7 +203,7 @@ pub fn train_until(config: &Config, out: &Path, stop: u64) -> (RunDirectory, End
                 self.1.stop(None);
             }
         }
-        fn validated(&mut self, _step: u64, _tally: &Tally) {}
+        fn validated(&mut self, _step: u64, _scores: &Scores) {}
         fn end(&mut self) {}
     }
     let directory = RunDirectory::of(out, config);

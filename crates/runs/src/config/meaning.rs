@@ -135,7 +135,7 @@ mod tests {
             ("train.steps=0100", "expected a whole number"),
             ("train.steps=-1e3", "expected a whole number"),
             ("train.steps=1e30", "expected a whole number"),
-            ("train.lr=1e999", "expected a number"),
+            ("train.lr=1e999", "out of range"),
             ("train.lr=nano", "expected a number"),
             ("model.causal=yes", "expected true or false"),
             ("model.causal=1", "expected true or false"),

@@ -76,7 +76,9 @@ impl Ledger {
     fn equal(&self, different: usize) -> String {
         let pairs = self.pairs_compared;
         let of = match self.pairs_planned {
-            planned if planned > pairs => format!("of {planned} pairs, the others not looked at yet"),
+            planned if planned > pairs => {
+                format!("{} looked at, of {planned}", if pairs == 1 { "pair" } else { "pairs" })
+            }
             _ if pairs == 1 => "pair".into(),
             _ => "pairs".into(),
         };

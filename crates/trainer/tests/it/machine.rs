@@ -290,5 +290,5 @@ fn click_3832_text_of_files_is_shown_escaped() {
     for text in [&ran.stderr, &ran.stdout] {
         assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{ran:?}");
     }
-    assert!(ran.stderr.contains(r"b\u{1b}[31m\u{202e}"), "{ran:?}");
+    assert!(ran.stderr.contains(r"\u{202e}"), "clap leaves colours out itself: {ran:?}");
 }

@@ -43,6 +43,11 @@ fn manifest() -> Manifest {
 
 fn finish(run: &RunDirectory, status: Status) {
     let (metrics, origin) = (run.metrics_hash().unwrap(), manifest().origin());
+    for step in [50, 100] {
+        let (metrics, origin) = (metrics.clone(), origin.clone());
+        run.checkpoints().save(&Checkpoint { step, metrics, origin, ..Default::default() }).unwrap();
+    }
+    run.snapshots().save(&Snapshot { step: 100, origin: origin.clone(), model: Default::default() }).unwrap();
     let summary = Summary { status, steps: 100, tokens: 0, validation: None, test: None, best: None, metrics, origin };
     summary.write(&run.summary_path()).unwrap();
 }

@@ -25,7 +25,7 @@ impl TunedExperiment {
     /// Reads the tuning runs in the experiment's folder, if it has any, and chooses from them.
     pub fn read(declared: Experiment, folder: &Path) -> Self {
         let records: Vec<RunRecord> = declared.tuning_runs_in(folder).into_iter().map(RunRecord::read).collect();
-        let tuning = TuningTable::of(&declared, &records);
+        let tuning = TuningTable::of(&declared, folder, &records);
         let experiment = match &tuning {
             Some(table) => declared.tuned(&table.chosen()),
             None => declared.clone(),

@@ -161,6 +161,9 @@ fn tuning(results: &Results) -> String {
         let arms = at_edge.join(" and ");
         table += &format!("\nat the edge of the grid for {arms}: a rate beyond it may be better");
     }
+    for gap in tuning.gaps() {
+        table += &format!("\n{gap}");
+    }
     table
 }
 

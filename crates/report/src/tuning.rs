@@ -1,6 +1,6 @@
 //! The choice of learning rates, on seeds and a set of their own.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use data::{Split, metrics::SplitMetric};
 use runs::{Experiment, RunRecord};
@@ -31,6 +31,10 @@ pub struct ArmTuning {
     pub rates: Vec<RateResult>,
     /// The rate with the best mean, the smallest of equal ones; `None` while a run is missing.
     pub chosen: Option<f64>,
+    /// Where nothing is chosen, since a tuning run is missing: the rate of the reported runs that are there, which followed
+    /// from the choice when it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_runs: Option<f64>,
 }
 
 /// One learning rate of one arm.
@@ -55,8 +59,8 @@ impl ArmTuning {
 }
 
 impl TuningTable {
-    /// What the tuning runs of an experiment come to; `None` if it has no tuning.
-    pub fn of(experiment: &Experiment, records: &[RunRecord]) -> Option<Self> {
+    /// What the tuning runs of an experiment whose runs are in `folder` come to; `None` if it has no tuning.
+    pub fn of(experiment: &Experiment, folder: &Path, records: &[RunRecord]) -> Option<Self> {
         let tuning = experiment.tuning.as_ref()?;
         let metric = SplitMetric { split: Split::Validation, ..experiment.metric.name };
         let worst = deciding::metric(experiment).worst;
@@ -66,7 +70,9 @@ impl TuningTable {
                 self::rate(*lr, &tried.collect::<Vec<_>>(), metric, worst)
             };
             let rates: Vec<RateResult> = tuning.lr.iter().map(rate).collect();
-            ArmTuning { arm: arm.name.clone(), label: arm.label.clone(), chosen: choose(&rates, metric), rates }
+            let chosen = choose(&rates, metric);
+            let of_runs = if chosen.is_none() { rate_of_runs(experiment, folder, &arm.name, &tuning.lr) } else { None };
+            ArmTuning { arm: arm.name.clone(), label: arm.label.clone(), rates, chosen, of_runs }
         };
         Some(Self { metric, seeds: tuning.seeds.clone(), arms: experiment.arms.iter().map(arm).collect() })
     }
@@ -76,10 +82,34 @@ impl TuningTable {
         self.arms.iter().flat_map(|arm| &arm.rates).map(|rate| rate.missing).sum()
     }
 
-    /// The learning rate of every arm for which one could be chosen, for [`Experiment::tuned`].
+    /// The learning rate of every arm for which one is known, for [`Experiment::tuned`].
     pub fn chosen(&self) -> BTreeMap<String, f64> {
-        self.arms.iter().filter_map(|arm| Some((arm.arm.clone(), arm.chosen?))).collect()
+        self.arms.iter().filter_map(|arm| Some((arm.arm.clone(), arm.chosen.or(arm.of_runs)?))).collect()
     }
+
+    /// What is to be said of each arm that misses tuning runs.
+    pub fn gaps(&self) -> Vec<String> {
+        let gap = |arm: &ArmTuning| {
+            let missing: usize = arm.rates.iter().map(|rate| rate.missing).sum();
+            let runs = if missing == 1 { "tuning run is" } else { "tuning runs are" };
+            let rate = match arm.of_runs {
+                Some(lr) => format!("the rate {lr} is that of its runs, and can't be checked"),
+                None => "no rate can be chosen".into(),
+            };
+            (missing > 0).then(|| format!("{}: {missing} {runs} missing; {rate}", arm.label))
+        };
+        self.arms.iter().filter_map(gap).collect()
+    }
+}
+
+/// The one rate of which reported runs of an arm are there; `None` where there are none, or of several.
+fn rate_of_runs(experiment: &Experiment, folder: &Path, arm: &str, rates: &[f64]) -> Option<f64> {
+    let is_there = |lr: &&f64| {
+        let runs = experiment.tuned(&[(arm.to_string(), **lr)].into()).runs_in(folder);
+        runs.iter().any(|run| run.arm == arm && run.directory.config_path().is_file())
+    };
+    let mut there = rates.iter().filter(is_there);
+    there.next().copied().filter(|_| there.next().is_none())
 }
 
 fn rate(lr: f64, tried: &[&RunRecord], metric: SplitMetric, worst: f64) -> RateResult {

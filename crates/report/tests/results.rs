@@ -197,6 +197,29 @@ fn a_folder_is_read_once_for_everything_that_is_told() {
     assert!(told(&report, &made.folder) == before);
 }
 
+/// The runs that were reported are there: that a run is missing from which their learning rates were chosen hides none of them.
+#[test]
+fn a_missing_tuning_run_hides_no_run_and_is_said() {
+    let head = "[tuning]\nlr = [1e-3, 3e-3]\nseeds = [1000, 1001]";
+    let made = make_tuning("gaps", head, SPLIT, |_, lr| Kind::Learns { at: 0.5 + lr * 10.0 });
+    let expected = report(&made).results;
+    let tuning = |made: &Path| -> Vec<std::path::PathBuf> {
+        let mut found: Vec<_> = fs::read_dir(made.join("tuning")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        found.sort();
+        found
+    };
+    fs::remove_dir_all(&tuning(&made.folder)[0]).unwrap();
+    let said = |count: &str| format!("{count} missing; the rate 0.003 is that of its runs, and can't be checked");
+    for count in ["1 tuning run is", "4 tuning runs are"] {
+        let runs = TunedExperiment::read(made.experiment.clone(), &made.folder).read_runs();
+        let results = ExperimentReport::new(&runs, false).unwrap().results;
+        assert_eq!((&results.comparisons, &results.problems), (&expected.comparisons, &expected.problems));
+        let text = terminal::summary(&results, Path::new("x"));
+        assert!(text.contains(&said(count)), "{text}");
+        tuning(&made.folder).iter().for_each(|run| fs::remove_dir_all(run).unwrap());
+    }
+}
+
 #[test]
 fn nothing_finished_is_said() {
     let made = make("nothing", "", SPLIT, |_| Kind::Absent);

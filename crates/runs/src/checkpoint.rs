@@ -230,20 +230,6 @@ impl Checkpoints {
         Ok(latest)
     }
 
-    /// The checkpoint with the smallest validation loss, as far as one of it is kept; `None` where nothing was
-    /// measured.
-    ///
-    /// # Errors
-    /// As [`Checkpoints::latest`], and where the best one is damaged.
-    pub fn best(&self) -> Result<Option<Checkpoint>, RunError> {
-        let Some(Latest { checkpoint, .. }) = self.latest()? else { return Ok(None) };
-        match checkpoint.best {
-            Some(best) if best.step == checkpoint.step => Ok(Some(checkpoint)),
-            Some(best) if self.path(best.step).exists() => self.load(best.step).map(Some),
-            _ => Ok(None),
-        }
-    }
-
     /// Removes every checkpoint but those of the given steps, and what interrupted writing left. To be called after
     /// [`Checkpoints::save`] with the last and the best step, so that a complete one is there at any time.
     ///

@@ -40,13 +40,37 @@ pub(crate) fn between_texts(first: &str, second: &str) -> Vec<Difference> {
 
 /// In words: "train.lr: 0.003 there, 0.01 here" for `first` = "there" and `second` = "here".
 pub fn render(differences: &[Difference], first: &str, second: &str) -> String {
-    let words = |Difference { key, value, other }: &Difference| format!("{key}: {value} {first}, {other} {second}");
+    let words = |Difference { key, value, other }: &Difference| {
+        let (key, value, other) = (cut(key), cut(value), cut(other));
+        format!("{key}: {value} {first}, {other} {second}")
+    };
     differences.iter().map(words).collect::<Vec<_>>().join("; ")
+}
+
+/// Text from elsewhere may be of any length, what is said of it is read by people: longer than any hash it is cut, between
+/// two characters.
+fn cut(text: &str) -> String {
+    const MOST: usize = 100;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}… ({} characters)", text.get(..end).unwrap_or_default(), text.chars().count()),
+        None => text.into(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_of_any_length_is_cut_between_characters() {
+        let long = |letter: &str| letter.repeat(5000);
+        let found = Difference { key: "name".into(), value: long("€"), other: "\"h8\"".into() };
+        let expected = format!("name: {}… (5000 characters) there, \"h8\" here", "€".repeat(100));
+        assert_eq!(render(&[found], "there", "here"), expected);
+        let hash = "0".repeat(64);
+        let found = Difference { key: long("k"), value: hash.clone(), other: hash.clone() };
+        assert!(render(&[found], "there", "here").ends_with(&format!(": {hash} there, {hash} here")));
+    }
 
     #[test]
     fn differences_are_listed_in_the_order_of_the_file_and_rendered() {

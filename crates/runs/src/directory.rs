@@ -159,6 +159,7 @@ impl RunDirectory {
         {
             return Err(RunError::NotARun { path: self.path.clone(), entry });
         }
+        files::check_folder(&self.path)?;
         fs::create_dir_all(&self.path).map_err(RunError::io("create", &self.path))?;
         let lock = self.lock()?;
         let path = self.config_path();

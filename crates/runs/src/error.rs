@@ -102,6 +102,11 @@ impl RunError {
                 if *action != "read" && matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge))
     }
 
+    /// What was written and is no longer there.
+    pub(crate) fn absent(path: &Path) -> Self {
+        Self::io("read", path)(io::Error::new(io::ErrorKind::NotFound, "it was written and is missing"))
+    }
+
     /// For `map_err` on what the operating system answers.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();

@@ -271,9 +271,9 @@ impl Experiment {
     /// Writes [`Experiment::to_toml`] to `experiment.toml` in the experiment's folder, so that the folder stands alone.
     ///
     /// # Errors
-    /// Where the disk is full or gone, and where the folder, or what is written in it, is a link.
+    /// [`files::check_folder`]'s, where what is written in the folder is a link, and where the disk is full or gone.
     pub fn save(&self, folder: &Path) -> Result<(), RunError> {
-        files::refuse_link(folder)?;
+        files::check_folder(folder)?;
         [FILE, TUNING].iter().try_for_each(|name| files::refuse_link(&folder.join(name)))?;
         fs::create_dir_all(folder).map_err(RunError::io("create", folder))?;
         files::write_atomically(&folder.join(FILE), self.to_toml().as_bytes())

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{BufWriter, ErrorKind, Read, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use crate::{error::RunError, layout};
@@ -93,6 +93,27 @@ pub fn check_output(path: &Path) -> Result<(), RunError> {
     };
     let real = fs::canonicalize(folder).map_err(RunError::io("write", path))?;
     match layout::owner(&real, &name.to_string_lossy()) {
+        Some(run) => Err(RunError::OfARun { path: path.into(), run }),
+        None => Ok(()),
+    }
+}
+
+/// Whether a folder may be made at `path`, or written into where it is there: to be asked before it is made.
+///
+/// # Errors
+/// [`RunError::Link`] where it is a link, [`RunError::OfARun`] where it is, or would be, in a place of a run, such as its
+/// `checkpoints/`, however the path is spelled.
+pub fn check_folder(path: &Path) -> Result<(), RunError> {
+    // Without a separator or a dot at the end, with which a link would not be seen as one.
+    let whole: PathBuf = path.components().collect();
+    refuse_link(&whole)?;
+    let is_there = |folder: &&Path| folder.as_os_str().is_empty() || folder.exists();
+    let there = whole.ancestors().find(is_there).unwrap_or(Path::new(""));
+    let missing = whole.strip_prefix(there).unwrap_or(&whole);
+    let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+    let real = fs::canonicalize(there).map_err(RunError::io("read", path))?.join(missing);
+    let name = real.file_name().unwrap_or_default().to_string_lossy();
+    match real.parent().and_then(|folder| layout::owner(folder, &name)) {
         Some(run) => Err(RunError::OfARun { path: path.into(), run }),
         None => Ok(()),
     }
@@ -188,6 +209,30 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64), RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_folder_is_made_in_a_place_of_a_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        fs::create_dir_all(run.join("checkpoints/step-5")).unwrap();
+        fs::write(run.join(layout::MANIFEST), "").unwrap();
+        for name in ["checkpoints", "checkpoints/new/x", "snapshots", "snapshots/x", "./checkpoints/../snapshots/x/."] {
+            assert!(matches!(check_folder(&run.join(name)), Err(RunError::OfARun { .. })), "{name}");
+        }
+        for name in ["", "figures", "mine/checkpoints", "../other/checkpoints", "../run/"] {
+            check_folder(&run.join(name)).unwrap();
+        }
+        check_folder(Path::new("not/there/yet")).unwrap();
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink(&run, &link).unwrap();
+            for name in ["", ".", "./"] {
+                assert!(matches!(check_folder(&link.join(name)), Err(RunError::Link { .. })), "{name}");
+            }
+            assert!(matches!(check_folder(&link.join("snapshots")), Err(RunError::OfARun { .. })));
+        }
+    }
 
     #[test]
     fn what_is_too_large_or_never_ends_is_refused_unread() {

@@ -4,7 +4,7 @@
 //! run it is of (its [`Origin`]), or is hashed in one that does, and is refused where that is another one. The folder's name
 //! is not asked: a run may be renamed, moved, or looked at through a link.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -23,7 +23,7 @@ use crate::{
     origin::Origin,
     sealed,
     snapshots::Snapshot,
-    summary::Summary,
+    summary::{Status, Summary},
 };
 
 /// A run whose files belong together, done or not.
@@ -163,21 +163,57 @@ impl OpenRun {
         self.own(self.checkpoints().load(step)?)
     }
 
-    /// The newest complete checkpoint, and what was passed over; `None` where there is none.
+    /// The newest complete checkpoint, and what was passed over, absent or damaged; `None` where the run never had one.
     ///
     /// # Errors
-    /// The newest one's where all are damaged, and where the one found is another run's.
+    /// The newest one's where none can be used, and where the one found is another run's.
     pub fn latest_checkpoint(&self) -> Result<Option<Latest>, RunError> {
-        self.checkpoints().latest_of(&self.origin)
+        let latest = self.checkpoints().latest_of(&self.origin)?;
+        let newest =
+            latest.as_ref().map(|latest| latest.damaged.first().map_or(latest.checkpoint.step, |(step, _)| *step));
+        let Some(step) = self.kept_checkpoints().into_iter().max().filter(|step| newest < Some(*step)) else {
+            return Ok(latest);
+        };
+        let absent = RunError::absent(&self.checkpoints().path(step));
+        match latest {
+            Some(mut latest) => {
+                latest.damaged.insert(0, (step, absent));
+                Ok(Some(latest))
+            }
+            None => Err(absent),
+        }
     }
 
     /// The checkpoint with the smallest validation loss; `None` where nothing was measured.
     ///
     /// # Errors
-    /// As [`OpenRun::latest_checkpoint`], and where the best one is damaged.
+    /// As [`OpenRun::latest_checkpoint`], and where the best one is absent or damaged.
     pub fn best_checkpoint(&self) -> Result<Option<Checkpoint>, RunError> {
-        self.latest_checkpoint()?;
-        self.checkpoints().best()?.map(|checkpoint| self.own(checkpoint)).transpose()
+        let Some(Latest { checkpoint, .. }) = self.latest_checkpoint()? else { return Ok(None) };
+        let best = self.summary().map_or(checkpoint.best, |summary| summary.best);
+        best.map(|best| self.checkpoint(best.step)).transpose()
+    }
+
+    /// Steps whose checkpoints a run that is done has kept. None of one that isn't: it goes on from whatever is there.
+    fn kept_checkpoints(&self) -> Vec<u64> {
+        let Some(summary) = self.summary() else { return vec![] };
+        let settings = &self.config.train;
+        // A run that diverged did so before the checkpoint of that step.
+        let last = match summary.status {
+            Status::Finished => settings.last_checkpoints(summary.steps),
+            Status::Diverged { step } => settings.last_checkpoints(step.saturating_sub(1)),
+        };
+        last.into_iter().chain(summary.best.map(|best| best.step)).collect()
+    }
+
+    /// Steps whose snapshots the run has made by now, as far as its summary or its newest checkpoint says.
+    fn made_snapshots(&self) -> Vec<u64> {
+        let until = match self.summary().map(|summary| (summary.status, summary.steps)) {
+            Some((Status::Finished, steps)) => steps,
+            Some((Status::Diverged { step }, _)) => step.saturating_sub(1),
+            None => self.latest_checkpoint().ok().flatten().map_or(0, |latest| latest.checkpoint.step),
+        };
+        self.config.train.snapshot_steps().into_iter().filter(|step| *step <= until).collect()
     }
 
     /// Steps that have a snapshot, rising.
@@ -229,11 +265,20 @@ impl OpenRun {
     pub(crate) fn verify(&self) -> Vec<RunError> {
         let mut found = vec![];
         match self.checkpoint_steps() {
-            Ok(steps) => found.extend(steps.into_iter().filter_map(|step| self.checkpoint(step).err())),
+            Ok(steps) => {
+                let absent = self.kept_checkpoints().into_iter().filter(|step| !steps.contains(step));
+                let absent: BTreeSet<u64> = absent.collect();
+                found.extend(absent.into_iter().map(|step| RunError::absent(&self.checkpoints().path(step))));
+                found.extend(steps.into_iter().filter_map(|step| self.checkpoint(step).err()));
+            }
             Err(error) => found.push(error),
         }
         match self.snapshot_steps() {
-            Ok(steps) => found.extend(steps.into_iter().filter_map(|step| self.snapshot(step).err())),
+            Ok(steps) => {
+                let absent = self.made_snapshots().into_iter().filter(|step| !steps.contains(step));
+                found.extend(absent.map(|step| RunError::absent(&self.directory.snapshots().path(step))));
+                found.extend(steps.into_iter().filter_map(|step| self.snapshot(step).err()));
+            }
             Err(error) => found.push(error),
         }
         if self.summary().is_none() && found.is_empty() {

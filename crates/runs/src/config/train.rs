@@ -194,6 +194,14 @@ impl TrainConfig {
         step.is_multiple_of(self.checkpoint_every()) || step == self.steps
     }
 
+    /// Steps of the checkpoints that a run has kept by `step`, the best one aside, falling.
+    pub fn last_checkpoints(&self, step: u64) -> Vec<u64> {
+        let every = self.checkpoint_every();
+        let last = (step == self.steps && !step.is_multiple_of(every)).then_some(step);
+        let planned = (1..=step / every).rev().map(|count| count * every);
+        last.into_iter().chain(planned).take(self.keep_checkpoints() as usize).collect()
+    }
+
     /// Refuses what can't be trained, or what would take gigabytes for one tensor, naming the values at fault.
     pub fn check(&self, sizes: SampleSizes, train_examples: Option<u64>) -> Result<(), TrainConfigError> {
         for (key, value, least, most) in [

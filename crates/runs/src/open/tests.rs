@@ -234,6 +234,49 @@ fn marinfold_184_a_renamed_or_linked_run_is_checked_like_any_other() {
     }
 }
 
+/// What a run that is done must have, and lacks: it is found, and no earlier one is taken for it in silence.
+#[test]
+fn a_checkpoint_or_snapshot_that_is_missing_is_found() {
+    for (status, steps, kept, best) in [
+        (Status::Finished, 20, vec![20, 10], 10),
+        (Status::Finished, 20, vec![20, 10], 20),
+        (Status::Diverged { step: 15 }, 15, vec![10], 10),
+    ] {
+        let parent = tempfile::tempdir().unwrap();
+        let run = write(parent.path(), &config(&["train.keep_checkpoints=2"]), true);
+        let best = Some(crate::Best { step: best, loss: 0.5, accuracy: 0.5 });
+        Summary { status, steps, best, ..Summary::read(&run.summary_path()).unwrap() }
+            .write(&run.summary_path())
+            .unwrap();
+        assert_eq!(problems(&run), [""; 0]);
+        for step in kept {
+            let (place, away) = (run.checkpoints().path(step), parent.path().join("away"));
+            fs::rename(&place, &away).unwrap();
+            let name = format!("step-{step}");
+            assert!(problems(&run).iter().any(|problem| problem.contains(&name)), "{status:?} {:?}", problems(&run));
+            let latest = run.open().unwrap().latest_checkpoint().unwrap().unwrap();
+            if step == 20 {
+                assert_eq!((latest.checkpoint.step, latest.damaged[0].0), (10, 20));
+            }
+            if best.is_some_and(|best| best.step == step) {
+                let error = run.open().unwrap().best_checkpoint().unwrap_err().to_string();
+                assert!(error.contains(&name), "{error}");
+            }
+            fs::rename(&away, &place).unwrap();
+        }
+        let made: Vec<u64> = [10, 20].into_iter().filter(|step| *step <= steps).collect();
+        for step in made {
+            let (place, away) = (run.snapshots().path(step), parent.path().join("away"));
+            fs::rename(&place, &away).unwrap();
+            assert!(problems(&run)[0].contains(&format!("step-{step}.safetensors")), "{:?}", problems(&run));
+            fs::rename(&away, &place).unwrap();
+        }
+        fs::remove_dir_all(run.checkpoints().path(10)).unwrap();
+        fs::remove_dir_all(run.checkpoints().path(20)).unwrap();
+        assert!(run.open().unwrap().latest_checkpoint().unwrap_err().is_absent());
+    }
+}
+
 /// A checkpoint or a snapshot of another step of the same run.
 #[test]
 fn a_file_of_another_step_is_refused() {

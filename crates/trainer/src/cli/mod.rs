@@ -10,7 +10,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::commands::train::{self, TrainArguments};
 use crate::machine::exit::{self, Failure, Success};
 use crate::machine::stop;
-use crate::screen::output::{lose, print, shown, tell};
+use crate::screen::output::{lose, print, shown, taken, tell};
 
 /// How many attention heads does a task need? Train matched arms and see.
 #[derive(Debug, Parser)]
@@ -60,7 +60,7 @@ pub fn main() -> ExitCode {
         }
         // The help or the version, which were asked for.
         Err(error) => {
-            if let Err(error) = error.print() {
+            if let Err(error) = error.print().and_then(|()| taken()) {
                 lose(&error);
             }
             exit::end(Ok(Success::Done))

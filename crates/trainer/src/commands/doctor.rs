@@ -8,7 +8,7 @@ use clap::Args;
 use runs::config::Problem;
 use runs::{Backend, Config, OpenRun, RunDirectory};
 
-use super::files::{open_run, run_directory};
+use super::files::{latest_checkpoint, open_run, run_directory};
 use crate::cli::values::{overrides, parse_backend};
 use crate::doctor::{
     CHECKS, Check, Diagnosis, Examination, Finding, Headcount, Setting, Subject, Trained, node_shapes,
@@ -80,7 +80,7 @@ fn examine(setting: &Setting, run: Option<&OpenRun>, listener: &mut Listener) ->
     let untrained = Subject::new(config, &Headcount, device).map_err(Failure::usage)?;
     let mut subject = untrained.clone();
     if let Some(run) = run {
-        let checkpoint = latest(run)?;
+        let checkpoint = latest_checkpoint(run)?;
         let initial = untrained.weights();
         let trained = Trained { config, initial: &initial, trained: &checkpoint.model, step: checkpoint.step };
         if !listener.chain(|check| check.of_weights(&trained)) {
@@ -94,13 +94,6 @@ fn examine(setting: &Setting, run: Option<&OpenRun>, listener: &mut Listener) ->
     listener.diagnosis.bounds = examination.effort.bounds.clone();
     listener.diagnosis.nodes = node_shapes(&examination).map_err(Failure::failed)?;
     Ok(())
-}
-
-/// The checkpoint of the final step, or of where the run stopped.
-fn latest(run: &OpenRun) -> Result<runs::Checkpoint, Failure> {
-    let latest = run.latest_checkpoint().map_err(Failure::failed)?;
-    let none = || Failure::failed(format!("{} holds no checkpoint yet", run.directory().path().display()));
-    Ok(latest.ok_or_else(none)?.checkpoint)
 }
 
 fn flex(backend: Backend) -> Result<Device, &'static str> {

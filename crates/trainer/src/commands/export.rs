@@ -10,7 +10,7 @@ use data::{Generator, Split};
 use model::{Call, Decoder, parameters};
 use runs::{Backend, Config, Tensors};
 
-use super::files::{open_run, write_output};
+use super::files::{best_checkpoint, latest_checkpoint, open_run, write_output};
 use crate::machine::backend;
 use crate::machine::exit::{Failure, Success};
 use crate::screen::output::print;
@@ -48,11 +48,8 @@ pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
     let run = open_run(&arguments.run)?;
     let config = run.config();
     let checkpoint = match arguments.which {
-        Which::Last => run.latest_checkpoint().map_err(Failure::failed)?.map(|latest| latest.checkpoint),
-        Which::Best => run.best_checkpoint().map_err(Failure::failed)?,
-    };
-    let Some(checkpoint) = checkpoint else {
-        return Err(Failure::failed(format!("{} holds no checkpoint yet", arguments.run.display())));
+        Which::Last => latest_checkpoint(&run)?,
+        Which::Best => best_checkpoint(&run)?,
     };
     let path = arguments.output.clone().unwrap_or_else(|| default_output(arguments, checkpoint.step));
     if path.extension().is_none_or(|extension| extension != "safetensors") {

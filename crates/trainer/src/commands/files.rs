@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use runs::{OpenRun, RunDirectory, RunError};
+use runs::{Checkpoint, OpenRun, RunDirectory, RunError};
 
 use crate::machine::exit::Failure;
+use crate::screen::output::tell;
 
 /// The run directory in `folder`, which its user named.
 ///
@@ -27,6 +28,30 @@ pub fn open_run(folder: &Path) -> Result<OpenRun, Failure> {
         RunError::Config(error) => Failure::usage(error),
         error => Failure::failed(error),
     })
+}
+
+/// The newest checkpoint of a run; what had to be passed over is named, since what follows is then of an earlier step.
+///
+/// # Errors
+/// A run that has none, or none that can be used.
+pub fn latest_checkpoint(run: &OpenRun) -> Result<Checkpoint, Failure> {
+    let latest = run.latest_checkpoint().map_err(Failure::failed)?.ok_or_else(|| no_checkpoint(run))?;
+    for (step, error) in &latest.damaged {
+        tell(format!("checkpoint of step {step} passed over: {error}"));
+    }
+    Ok(latest.checkpoint)
+}
+
+/// The checkpoint of a run with the smallest validation loss.
+///
+/// # Errors
+/// A run that has none, or one that is no longer there or damaged.
+pub fn best_checkpoint(run: &OpenRun) -> Result<Checkpoint, Failure> {
+    run.best_checkpoint().map_err(Failure::failed)?.ok_or_else(|| no_checkpoint(run))
+}
+
+fn no_checkpoint(run: &OpenRun) -> Failure {
+    Failure::failed(format!("{} holds no checkpoint yet", run.directory().path().display()))
 }
 
 /// Refuses what is a link, where a file is going to be written, or a folder is going to be written into.

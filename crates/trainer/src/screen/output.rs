@@ -12,6 +12,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use indicatif::{MultiProgress, ProgressBar};
@@ -20,10 +21,31 @@ use serde::Serialize;
 /// Why standard output did not take a line.
 static LOST: Mutex<Option<ErrorKind>> = Mutex::new(None);
 
+/// Whether standard output was closed (`>&-`) when the program began.
+static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// To be called before the standard library begins: it opens /dev/null in the place of a standard output that is closed, so
+/// that what is printed would seem to be written.
+#[cfg(unix)]
+pub extern "C" fn look_at_standard_output() {
+    // SAFETY: a call without memory.
+    let is_closed = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } == -1;
+    WAS_CLOSED.store(is_closed, Ordering::Relaxed);
+}
+
+/// Whether what the standard library has written went anywhere.
+///
+/// # Errors
+/// [`ErrorKind::NotConnected`] where standard output was closed when the program began.
+pub fn taken() -> io::Result<()> {
+    if WAS_CLOSED.load(Ordering::Relaxed) { Err(ErrorKind::NotConnected.into()) } else { Ok(()) }
+}
+
 /// Prints a line to standard output.
 pub fn print(text: impl Display) {
     if lost().is_none()
-        && let Err(error) = writeln!(stdout(), "{}", shown(&text.to_string())).and_then(|()| stdout().flush())
+        && let Err(error) =
+            writeln!(stdout(), "{}", shown(&text.to_string())).and_then(|()| stdout().flush()).and_then(|()| taken())
     {
         lose(&error);
     }

@@ -45,6 +45,29 @@ fn three_cpio_34_lost_output_is_an_error_and_hides_no_worse_one() {
     }
 }
 
+/// `trainer ... >&-`: nobody will read it, and the standard library puts /dev/null there before `main`.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[test]
+fn output_into_what_is_closed_is_lost_too() {
+    let place = Workplace::new();
+    place.file("small.toml", SMALL);
+    place.file("width.toml", "[task]\nkind = \"registers\"\n\n[model]\nd_model = 30\nheads = 4\n");
+    let closed = |arguments: &str, redirection: &str, code: i32| {
+        let mut command = std::process::Command::new("bash");
+        command.current_dir(place.path()).args(["-c", &format!("\"$0\" {arguments} {redirection}")]);
+        Ran::of(command.arg(env!("CARGO_BIN_EXE_trainer")).output().unwrap()).expect(code)
+    };
+    for arguments in ["--help", "--version", "tasks", "completions zsh", "--config small.toml --dry-run"] {
+        let ran = closed(arguments, ">&-", 1);
+        assert!(ran.stderr.contains("can't write to standard output: not connected"), "{arguments}: {ran:?}");
+        closed(arguments, ">&- 2>&-", 1);
+        closed(arguments, "2>&-", 0);
+        closed(arguments, ">/dev/null <&-", 0);
+    }
+    closed("doctor --config width.toml", ">&-", 3);
+    closed("doctor --config nothing.toml", ">&-", 2);
+}
+
 /// As a shell with `pipefail` sees it.
 #[test]
 fn three_cpio_34_pipefail() {

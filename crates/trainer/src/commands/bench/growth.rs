@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::arguments::BenchArguments;
 use super::told::{busy, conditions};
 use crate::bench::growth::{Axis, Settings, Slope, Sweep, Swept, check, measure};
-use crate::commands::files::{refuse_linked, write_output};
+use crate::commands::files::write_output;
 use crate::machine::exit::{Failure, Success};
 use crate::screen::output::{print, tell};
 use crate::screen::text::short;
@@ -36,7 +36,7 @@ pub fn run(arguments: &BenchArguments, folder: &Path, threads: usize) -> Result<
     };
     let base = arguments.sizes.given().unwrap_or_default();
     check(base, &sweeps).map_err(Failure::usage)?;
-    refuse_linked(folder)?;
+    runs::files::check_folder(folder).map_err(Failure::failed)?;
     fs::create_dir_all(folder).map_err(|error| Failure::failed(format!("{}: {error}", folder.display())))?;
     let mut watch = |axis: Axis, value| tell(format!("measuring {} {value}", axis.name()));
     let swept = measure(base, &sweeps, settings, &mut watch).map_err(Failure::failed)?;

@@ -10,7 +10,7 @@ use model::{Decoder, Source, parameters};
 use runs::{Checkpoint, Config, OpenRun};
 
 use self::answers::{Continued, Read, Rewritten};
-use super::files::open_run;
+use super::files::{best_checkpoint, latest_checkpoint, open_run};
 use crate::generate::{GenerateError, Request, Sampling, generate, predictions};
 use crate::machine::backend;
 use crate::machine::exit::{Failure, Success};
@@ -166,7 +166,7 @@ fn nothing_to_read(kind: &str, example: &str) -> Failure {
 /// A run without the checkpoint asked for; the message names those that are there.
 fn checkpoint(arguments: &GenerateArguments, run: &OpenRun) -> Result<Checkpoint, Failure> {
     let shown = run.directory().path().display();
-    let found = match arguments.step {
+    match arguments.step {
         Some(step) => {
             let steps = run.checkpoint_steps().map_err(Failure::failed)?;
             if !steps.contains(&step) {
@@ -176,12 +176,11 @@ fn checkpoint(arguments: &GenerateArguments, run: &OpenRun) -> Result<Checkpoint
                     if kept.is_empty() { "none".to_string() } else { kept.join(", ") }
                 )));
             }
-            Some(run.checkpoint(step).map_err(Failure::failed)?)
+            run.checkpoint(step).map_err(Failure::failed)
         }
-        None if arguments.best => run.best_checkpoint().map_err(Failure::failed)?,
-        None => run.latest_checkpoint().map_err(Failure::failed)?.map(|latest| latest.checkpoint),
-    };
-    found.ok_or_else(|| Failure::failed(format!("{shown} holds no checkpoint yet")))
+        None if arguments.best => best_checkpoint(run),
+        None => latest_checkpoint(run),
+    }
 }
 
 /// A source to its target.

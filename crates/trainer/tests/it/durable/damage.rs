@@ -119,7 +119,7 @@ fn a_worse_checkpoint_never_replaces_the_best() {
     let folder = tempfile::tempdir().unwrap();
     for stop in [best.step + 3, best.step + 7, 198] {
         let (run, _) = train_until(&config, folder.path(), stop);
-        assert_eq!(run.checkpoints().best().unwrap().unwrap().step, best.step, "stopped at {stop}");
+        assert_eq!(run.open().unwrap().best_checkpoint().unwrap().unwrap().step, best.step, "stopped at {stop}");
     }
     assert_same_files(&whole, &train_here(&config, folder.path()).0);
 }

@@ -6,7 +6,7 @@ use crate::describe::{mean_of_checked, standard_deviation};
 use crate::distributions::{normal_quantile, student_t_critical, student_t_two_sided};
 use crate::error::{StatisticsError, check_level, check_values};
 
-/// The confidence level of DESIGN section 7.
+/// The confidence level of every interval unless something else is said.
 pub const LEVEL: f64 = 0.95;
 
 /// A Student t interval of a mean paired difference; differences, mean, deviation, error and ends are in the unit of

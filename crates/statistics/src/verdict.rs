@@ -1,4 +1,4 @@
-//! The rules that turn an interval into a verdict (DESIGN section 7).
+//! The rules that turn an interval into a verdict.
 
 use std::fmt;
 

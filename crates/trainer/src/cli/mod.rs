@@ -23,7 +23,7 @@ use crate::screen::output::{lose, print, shown, taken, tell};
     after_help = format!(
         "{}\n\n\
         Examples:\n  \
-        trainer --config configs/h8.toml                    train 8 heads, half a minute\n  \
+        trainer --config configs/h8.toml                    train 8 heads, 15 seconds\n  \
         trainer --config configs/h8.toml --set model.heads=2 --seed 1\n  \
         trainer --config configs/h8.toml --dry-run          what it would cost\n  \
         trainer tasks registers --show 3                    look at samples",

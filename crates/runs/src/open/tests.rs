@@ -244,7 +244,9 @@ fn a_checkpoint_or_snapshot_that_is_missing_is_found() {
     ] {
         let parent = tempfile::tempdir().unwrap();
         let run = write(parent.path(), &config(&["train.keep_checkpoints=2"]), true);
-        let best = Some(crate::Best { step: best, loss: 0.5, accuracy: 0.5 });
+        let scores =
+            data::metrics::Scores::default().with(&data::metrics::LOSS, 0.5).with(&data::metrics::ACCURACY, 0.5);
+        let best = Some(crate::Best { step: best, scores });
         Summary { status, steps, best, ..Summary::read(&run.summary_path()).unwrap() }
             .write(&run.summary_path())
             .unwrap();

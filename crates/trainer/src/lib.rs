@@ -4,7 +4,7 @@
 //! - [`machine`]: where it computes: backends, memory, the allocator, signals
 //! - [`screen`]: what its user sees: lines, progress, the dashboard
 //! - [`workers`]: many runs at once, each a process of its own
-//! - [`generate`], [`bench`], [`doctor`]: what else can be asked of a model
+//! - [`generate`], [`mod@bench`], [`doctor`]: what else can be asked of a model
 //! - [`commands`]: what each command takes and does; [`cli`] is the whole of them
 
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods)]

@@ -1,5 +1,5 @@
 //! The way of a sample: config file, task, host batch ([`data`]), device tensors ([`batch`]), [`model`], loss and gradient
-//! ([`gradient`]), update ([`optimiser`]), metric line and checkpoint ([`record`]). [`train`](mod@train) is that way from top
+//! ([`gradient`]), update ([`optimiser`]), metric line and checkpoint (`record`). [`train`](mod@train) is that way from top
 //! to bottom.
 
 pub mod arm;

@@ -3,8 +3,6 @@
 //! A limit holds for everything below its group, so the smallest on the way up counts. What a group's files take of its memory
 //! is given back when it is needed.
 
-use super::memory::number_after;
-
 /// A hierarchy of groups that may limit memory.
 struct Version {
     /// The type of its file system.
@@ -102,6 +100,12 @@ fn unescaped(path: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()
         .fold(path.to_string(), |path, (code, character)| path.replace(code, character))
+}
+
+/// The number that follows a line's first words.
+pub(super) fn number_after(text: &str, words: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(words))?;
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

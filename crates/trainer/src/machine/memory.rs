@@ -4,7 +4,7 @@ use architecture::{Dims, ModelConfig, cost};
 use runs::{Backend, Config};
 use thiserror::Error;
 
-use super::control_groups;
+use super::control_groups::{self, number_after};
 use crate::screen::text::mib;
 
 /// A run that this machine can't hold.
@@ -150,12 +150,6 @@ fn available(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let own = ["Max address space", "Max data size"].map(|limit| number_after(&limits, limit));
     let groups = control_groups::available(read);
     Some(own.into_iter().flatten().chain(groups).fold(free, u64::min))
-}
-
-/// The number that follows a line's first words.
-pub(super) fn number_after(text: &str, words: &str) -> Option<u64> {
-    let rest = text.lines().find_map(|line| line.strip_prefix(words))?;
-    rest.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

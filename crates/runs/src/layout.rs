@@ -19,7 +19,7 @@ pub(crate) const OWN: [&str; 9] = [CONFIG, MANIFEST, METRICS, TIMING, CHECKPOINT
 
 /// Whether a folder is that of a run, however little of it is there or readable.
 pub(crate) fn is_run(folder: &Path) -> bool {
-    let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
+    let has = |name: &str| folder.join(name).symlink_metadata().is_ok_and(|found| !found.is_dir());
     [MANIFEST, METRICS, SUMMARY].into_iter().any(has) || has(CONFIG) && has(LOCK)
 }
 

@@ -69,7 +69,10 @@ pub fn refuse_linked(path: &Path) -> Result<(), Failure> {
 /// # Errors
 /// A place that belongs to a run, a link, a full disk.
 pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    runs::files::write_output(path, bytes).map_err(Failure::failed)
+    runs::files::write_output(path, bytes).map_err(|error| match error {
+        RunError::OfARun { .. } => Failure::usage(error),
+        error => Failure::failed(error),
+    })
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ fn burn_5479_an_export_overwrites_nothing_of_a_run() {
     ] {
         for run in [format!("runs/{name}"), run.path().display().to_string()] {
             let ran = place.run(&format!("export {run} --output {output}")).expect(2);
-            assert!(ran.stderr.contains("belongs to a run"), "{output}: {ran:?}");
+            assert!(ran.stderr.contains("nothing else is written there"), "{output}: {ran:?}");
         }
     }
     assert_eq!((result_files(&run), result_files(&other)), before);

@@ -70,7 +70,7 @@ fn run(parent: &Path, config: &Config, snapshots: &[(u64, Tensors)]) -> RunDirec
     directory.logs_after(None).unwrap();
     let (steps, metrics) = (config.train.steps, directory.metrics_hash().unwrap());
     let (status, tokens) = (Status::Finished, 1);
-    Summary { status, steps, tokens, validation: None, test: None, best: None, metrics, origin }
+    Summary { status, steps, tokens, validation: None, test: None, best: None, best_test: None, metrics, origin }
         .write(&directory.summary_path())
         .unwrap();
     directory

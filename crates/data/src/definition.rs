@@ -32,6 +32,13 @@ pub trait Definition: Any + fmt::Debug + Send + Sync {
     /// on all of them and on nothing else.
     fn parameters(&self) -> Vec<(&'static str, Parameter)>;
 
+    /// Keys of parameters that choose among instances of one task which nobody would tell apart: seeds of what all samples
+    /// share. A comparison may vary them from pair to pair, so that it speaks of the task and not of one instance. The
+    /// same for all parameters.
+    fn instance_seeds(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Checks the parameters. What passes gives samples in bounded memory, without panic.
     ///
     /// # Errors

@@ -22,10 +22,14 @@
 //! ```
 //!
 //! Instead of arms, `[grid]` with `"model.heads" = [1, 2, 4]` makes the arms `h1`, `h2` and `h4`; several keys make
-//! their product. Also there are, each documented at its field: `repetitions`, `sweep`, `match_d_ff`, `[tuning]`, and in
-//! an arm `config`, `label` and `seed_offset`. What is refused comes back as a [`ConfigError`] that shows the line.
+//! their product. `[predict]` (or several `[[predict]]`) says in a form that can be held against the results what is
+//! expected: `better = "h8"`, `equivalent = true` or `sufficient = 4`, and `where = { layers = 1 }` of which arms. Also there
+//! are, each documented at its field: `repetitions`, `sweep`, `match_d_ff`, `looks`, `vary`, `[tuning]`, `[check]`, and in an
+//! arm `config`, `label` and `seed_offset`. What is refused comes back as a [`ConfigError`] that shows the line.
 
 mod arms;
+mod plan;
+mod predict;
 mod resolve;
 mod write;
 
@@ -45,6 +49,9 @@ use crate::{
     error::RunError,
     files, limits,
 };
+
+pub use plan::Check;
+pub use predict::{Claim, Predicted};
 
 /// Pairs that a comparison has unless its file says why not.
 pub const USUAL_PAIRS: usize = 10;
@@ -73,6 +80,15 @@ pub struct Experiment {
     pub sweep: Option<String>,
     /// Learning rates that are tried for each arm before the reported runs.
     pub tuning: Option<Tuning>,
+    /// Keys of instance seeds, such as `task.table_seed`, that take the seed of the pair (the same for all arms), so that
+    /// pair i is about instance i of the task; empty where all pairs are about the one that the configs say.
+    pub vary: Vec<String>,
+    /// Numbers of pairs at which a decision is due, rising to all of them; empty for one look, at all.
+    pub looks: Vec<usize>,
+    /// What was predicted; empty where nothing was.
+    pub predict: Vec<Predicted>,
+    /// Pairs that train longer, after the reported runs.
+    pub check: Option<Check>,
     /// At least two.
     pub arms: Vec<Arm>,
 }
@@ -120,13 +136,41 @@ impl Regime {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricChoice {
-    /// The primary metric, at the final step; [`SplitMetric::USUAL`] unless set.
+    /// The primary metric; [`SplitMetric::USUAL`] unless set.
     #[serde(default = "usual_metric")]
     pub name: SplitMetric,
     /// The smallest difference that matters, at least 0, in the metric's unit.
     pub margin: f64,
     /// A run at this value or better solved the task; that of the metric unless set.
     pub threshold: Option<f64>,
+    /// At which step it is read.
+    #[serde(default)]
+    pub at: ReadAt,
+    /// A pair whose difference lies further than this from the median one has failed; five margins unless set.
+    pub failure_difference: Option<f64>,
+    /// Failures more frequent than this must be excluded before anything is called equivalent or sufficient; 0.3 unless set.
+    pub max_failure: Option<f64>,
+}
+
+/// The step at which a metric is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadAt {
+    /// The last one.
+    #[default]
+    Final,
+    /// The one with the best validation: on data that are fixed, the last step rewards whoever overfits later.
+    BestValidation,
+}
+
+impl ReadAt {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Final => "final",
+            Self::BestValidation => "best_validation",
+        }
+    }
 }
 
 fn usual_metric() -> SplitMetric {
@@ -243,6 +287,8 @@ pub struct PlannedRun {
 pub const FILE: &str = "experiment.toml";
 /// The folder of the runs that choose learning rates, within the experiment's.
 const TUNING: &str = "tuning";
+/// The folder of the runs that train longer, within the experiment's.
+const CHECK: &str = "check";
 
 impl Experiment {
     /// Reads a file; the configs that it names are found relative to it.
@@ -274,7 +320,7 @@ impl Experiment {
     /// [`files::check_folder`]'s, where what is written in the folder is a link, and where the disk is full or gone.
     pub fn save(&self, folder: &Path) -> Result<(), RunError> {
         files::check_folder(folder)?;
-        [FILE, TUNING].iter().try_for_each(|name| files::refuse_link(&folder.join(name)))?;
+        [FILE, TUNING, CHECK].iter().try_for_each(|name| files::refuse_link(&folder.join(name)))?;
         fs::create_dir_all(folder).map_err(RunError::io("create", folder))?;
         files::write_atomically(&folder.join(FILE), self.to_toml().as_bytes())
     }
@@ -307,11 +353,39 @@ impl Experiment {
     pub fn runs_in(&self, folder: &Path) -> Vec<PlannedRun> {
         let pairs = self.seeds.iter().flat_map(|seed| self.arms.iter().map(move |arm| (*seed, arm)));
         let run = |(pair, arm): (u64, &Arm)| {
-            let config = arm.config(pair);
+            let config = self.config(arm, pair);
             let directory = RunDirectory::of(folder, &config);
             PlannedRun { arm: arm.name.clone(), pair, tuned_lr: None, config, directory }
         };
         pairs.map(run).collect()
+    }
+
+    /// The config of the run of an arm that belongs to the pair of this seed.
+    pub fn config(&self, arm: &Arm, pair: u64) -> Config {
+        let mut config = Config { seed: pair.saturating_add(arm.seed_offset), ..arm.config.clone() };
+        for key in self.vary.iter().filter_map(|key| key.strip_prefix("task.")) {
+            // Every seed of the experiment was tried when it was read.
+            if let Some(instance) = config.task.task.instance(key, pair) {
+                config.task.task = instance;
+            }
+        }
+        config
+    }
+
+    /// The runs that train longer, in `<folder>/check/`; none without `[check]`. With `[tuning]` call [`Experiment::tuned`]
+    /// first.
+    pub fn check_runs_in(&self, folder: &Path) -> Vec<PlannedRun> {
+        let Some(check) = self.check else { return vec![] };
+        let folder = folder.join(CHECK);
+        let mut runs = vec![];
+        for pair in self.seeds.iter().copied().take(check.pairs) {
+            for arm in &self.arms {
+                let config = check.config(self.config(arm, pair));
+                let directory = RunDirectory::of(&folder, &config);
+                runs.push(PlannedRun { arm: arm.name.clone(), pair, tuned_lr: None, config, directory });
+            }
+        }
+        runs
     }
 
     /// The runs that choose learning rates, in `<out>/<name>/tuning/`; none without `[tuning]`.
@@ -326,7 +400,7 @@ impl Experiment {
         if let Some(tuning) = &self.tuning {
             for (seed, lr) in tuning.seeds.iter().flat_map(|seed| tuning.lr.iter().map(move |lr| (*seed, *lr))) {
                 for arm in &self.arms {
-                    let mut config = arm.config(seed);
+                    let mut config = self.config(arm, seed);
                     config.name = format!("{}-lr{lr}", arm.name);
                     config.train.lr = lr;
                     let directory = RunDirectory::of(&folder, &config);
@@ -351,13 +425,6 @@ impl Experiment {
     /// The seeds of each repetition.
     pub fn repetition_seeds(&self) -> impl Iterator<Item = &[u64]> {
         self.seeds.chunks((self.seeds.len() / self.repetitions.max(1)).max(1))
-    }
-}
-
-impl Arm {
-    /// The config of the run that belongs to pair `seed`.
-    pub fn config(&self, seed: u64) -> Config {
-        Config { seed: seed.saturating_add(self.seed_offset), ..self.config.clone() }
     }
 }
 

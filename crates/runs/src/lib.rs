@@ -26,7 +26,8 @@
 //! - all of that of one planned run: [`RunRecord`]
 //! - what its heads do: [`heads`]
 //! - how run directories stand, and whether they are intact: [`inspection`]
-//! - what is compared, and that its arms match: [`Experiment`], [`Ledger`]; in what two configs differ: [`differences`]
+//! - what is compared, and that its arms match: [`Experiment`], [`Ledger`]; what of it stood before the runs:
+//!   [`Registration`]; in what two configs differ: [`differences`]
 //!
 //! Nothing here trains, and nothing here panics on what a user or a disk can cause.
 
@@ -51,6 +52,7 @@ mod nearest;
 mod open;
 mod origin;
 pub mod records;
+pub mod registration;
 mod sealed;
 mod sizes;
 pub mod snapshots;
@@ -62,7 +64,7 @@ pub use config::{Backend, Config, ConfigError, Schedule, ScheduleBy, TaskSection
 pub use differences::Difference;
 pub use directory::{Lock, RunDirectory, State};
 pub use error::RunError;
-pub use experiment::{Arm, Experiment, PlannedRun, Regime};
+pub use experiment::{Arm, Experiment, PlannedRun, ReadAt, Regime};
 pub use inspection::{Condition, Inspection};
 pub use ledger::{Ledger, LedgerRun, Mismatch};
 pub use log::Log;
@@ -71,6 +73,7 @@ pub use metrics::{MetricLine, MetricsLog, TimingLine, TimingLog, read_metrics, r
 pub use open::OpenRun;
 pub use origin::Origin;
 pub use records::RunRecord;
+pub use registration::{Amendment, Registration};
 pub use snapshots::{Snapshot, Snapshots};
 pub use summary::{Best, Status, Summary};
 pub use tensors::Tensors;

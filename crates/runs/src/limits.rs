@@ -30,6 +30,10 @@ pub(crate) const NAME: usize = 100;
 pub(crate) const ARMS: usize = 64;
 /// The seeds of an experiment, repetitions included: as many run directories an arm.
 pub(crate) const SEEDS: u64 = 10_000;
+/// How many times as long the runs of a check may train.
+pub(crate) const LONGER: u64 = 64;
+/// `registration.json`: the experiment's file, and again for each change.
+pub(crate) const REGISTRATION: u64 = 64 << 20;
 /// Learning rates of a tuning.
 pub(crate) const RATES: usize = 64;
 

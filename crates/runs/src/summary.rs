@@ -58,6 +58,8 @@ pub struct Summary {
     pub test: Option<Scores>,
     /// The step with the best validation.
     pub best: Option<Best>,
+    /// The test set at that step, of a run that finished.
+    pub best_test: Option<Scores>,
     /// BLAKE3 of `metrics.jsonl` as it was then, 64 hex digits.
     pub metrics: String,
     /// The run that ended.
@@ -101,6 +103,7 @@ mod tests {
             validation: Some(score),
             test: None,
             best,
+            best_test: Some(score),
             metrics: "aa".into(),
             origin: Origin { config: "seed = 1\n".into(), data: "bb".into(), weights: "cc".into() },
         };
@@ -119,6 +122,10 @@ mod tests {
           "test": null,
           "best": {
             "step": 750,
+            "loss": 0.034,
+            "accuracy": 0.992
+          },
+          "best_test": {
             "loss": 0.034,
             "accuracy": 0.992
           },

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::definition::{Definition, Task};
 use crate::order::Sets;
-use crate::parameter::{self, Read};
+use crate::parameter::{self, Parameter, Read};
 
 pub use mqar::{Fill, Mqar};
 pub use registers::Registers;
@@ -149,6 +149,19 @@ impl Task {
     /// The task `kind` with its default parameters; `None` if there is no such task.
     pub fn default_of(kind: &str) -> Option<Self> {
         find(kind).map(|kind| (kind.default)())
+    }
+
+    /// This task with another seed at `key`, one of its [`Definition::instance_seeds`]; `None` where it isn't one, the task
+    /// isn't registered, or refuses the seed.
+    pub fn instance(&self, key: &str, seed: u64) -> Option<Self> {
+        if !self.instance_seeds().contains(&key) {
+            return None;
+        }
+        let value =
+            |(name, value): (&str, Parameter)| (name.to_string(), if name == key { seed.into() } else { value });
+        let entries = self.parameters().into_iter().map(value).collect();
+        let instance = (find(self.kind())?.read)(entries).ok()?;
+        instance.check().is_ok().then_some(instance)
     }
 
     /// Reads the parameters of the task `kind` from `deserializer`, which must not hold `kind` itself. Errors have the

@@ -108,6 +108,10 @@ impl Definition for Registers {
         ]
     }
 
+    fn instance_seeds(&self) -> &'static [&'static str] {
+        &["table_seed"]
+    }
+
     fn check(&self) -> Result<(), TaskError> {
         let Self { registers, values, seq_len, outputs, table_seed } = *self;
         in_range("registers", registers, 1, 20)?;

@@ -134,7 +134,9 @@ pub fn write(run: &PlannedRun, kind: Kind) {
         let finished = (status == Status::Finished).then(|| score(run, at, last));
         let (validation, test) = (finished, finished);
         let metrics = run.directory.metrics_hash().unwrap();
-        let summary = Summary { status, steps: last, tokens: last * 2048, validation, test, best, metrics, origin };
+        let best_test = test;
+        let summary =
+            Summary { status, steps: last, tokens: last * 2048, validation, test, best, best_test, metrics, origin };
         summary.write(&run.directory.summary_path()).unwrap();
     }
     if matches!(kind, Kind::Damaged) {

@@ -15,6 +15,7 @@ fn summary() -> Summary {
         validation: None,
         test: None,
         best,
+        best_test: None,
         metrics: String::new(),
         origin: Default::default(),
     }

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::{
     About, Arm, Experiment, MetricChoice, Regime, SeedList, Tuning, USUAL_PAIRS,
     arms::{self, Base},
+    plan, predict,
 };
 use crate::{
     config::Config,
@@ -18,7 +19,7 @@ use crate::{
     nearest::{list, nearest},
 };
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 18] = [
     "name",
     "base",
     "baseline",
@@ -31,6 +32,10 @@ const KEYS: [&str; 14] = [
     "about",
     "metric",
     "tuning",
+    "vary",
+    "looks",
+    "predict",
+    "check",
     "arms",
     "grid",
 ];
@@ -63,12 +68,31 @@ pub(super) fn resolve(text: &str, path: &Path) -> Result<Experiment, ConfigError
     check_offsets(&root, &arms, &seeds, regime)?;
     let tuning = tuning(&root, &arms, &seeds)?;
     let sweep = sweep(&root, &arms, grid_key)?;
-    let repetitions = repetitions as usize;
-    Ok(Experiment { name, about, regime, metric, baseline, seeds, why_seeds, repetitions, sweep, tuning, arms })
+    let looks = plan::looks(&root, seeds.len(), repetitions)?;
+    let vary = plan::vary(&root, &arms, &seeds, tuning.as_ref())?;
+    let check = plan::check(&root, &arms, seeds.len(), repetitions)?;
+    let predict = predict::read(&root, &arms, &baseline, sweep.as_deref())?;
+    Ok(Experiment {
+        name,
+        about,
+        regime,
+        metric,
+        baseline,
+        seeds,
+        why_seeds,
+        repetitions: repetitions as usize,
+        sweep,
+        tuning,
+        vary,
+        looks,
+        predict,
+        check,
+        arms,
+    })
 }
 
 /// A section as its type reads it, its keys checked; `None` where it isn't there.
-fn section<'a, T: for<'de> Deserialize<'de>>(
+pub(super) fn section<'a, T: for<'de> Deserialize<'de>>(
     root: &Section<'a>,
     key: &str,
 ) -> Result<Option<(Section<'a>, T)>, ConfigError> {
@@ -118,7 +142,7 @@ fn metric(root: &Section<'_>) -> Result<MetricChoice, ConfigError> {
     section.refuse_unknown(keys_of::<MetricChoice>())?;
     section.get("margin").ok_or_else(missing)?;
     let metric: MetricChoice = section.read(&[])?;
-    let MetricChoice { name, margin, threshold } = metric;
+    let MetricChoice { name, margin, threshold, at: _, failure_difference, max_failure } = metric;
     let most = if name.kind.span().is_finite() { name.kind.span() } else { 1e9 };
     if !(0.0..=most).contains(&margin) {
         return Err(section.impossible("margin", format!("margin = {margin} is out of range: 0 to {most}")));
@@ -127,6 +151,14 @@ fn metric(root: &Section<'_>) -> Result<MetricChoice, ConfigError> {
     if let Some(threshold) = threshold.filter(|threshold| !(0.0..=most).contains(threshold)) {
         let message = format!("threshold = {threshold} is out of range: 0 to {most} for {}", name.words());
         return Err(section.impossible("threshold", message));
+    }
+    if let Some(distance) = failure_difference.filter(|distance| !(*distance > 0.0 && *distance <= most)) {
+        let message = format!("failure_difference = {distance} is out of range: above 0, at most {most}");
+        return Err(section.impossible("failure_difference", message));
+    }
+    if let Some(share) = max_failure.filter(|share| !(*share > 0.0 && *share < 1.0)) {
+        let message = format!("max_failure = {share} is out of range: a share of pairs, above 0 and below 1");
+        return Err(section.impossible("max_failure", message));
     }
     Ok(MetricChoice { threshold, ..metric })
 }

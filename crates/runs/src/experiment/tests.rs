@@ -2,6 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 mod messages;
+mod plans;
 
 /// Two arms on a task, without any file beside it.
 const SMALL: &str = "baseline = \"h1\"\n[metric]\nmargin = 0.02\n[base.task]\nkind = \"registers\"\n\
@@ -65,7 +66,7 @@ fn arms_are_differences_from_the_base() {
     assert_eq!(heads(&experiment), [("h1", "1 head", 1), ("h8", "8 heads", 8)]);
     assert_eq!((experiment.regime, experiment.seeds.len()), (Regime::Split, 10));
     assert_eq!(experiment.metric.threshold, Some(0.95));
-    let config = experiment.arms[0].config(7);
+    let config = experiment.config(&experiment.arms[0], 7);
     assert_eq!((config.name.as_str(), config.seed), ("h1", 7));
 }
 

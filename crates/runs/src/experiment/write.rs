@@ -2,13 +2,28 @@
 
 use toml::Value;
 
-use super::{Arm, Experiment};
+use super::{Arm, Claim, Experiment, Predicted, ReadAt};
 use crate::document::leaves;
 
 /// Every key written; no other file named.
 pub(super) fn to_toml(experiment: &Experiment) -> String {
-    let Experiment { name, about, regime, metric, baseline, seeds, why_seeds, repetitions, sweep, tuning, arms } =
-        experiment;
+    let Experiment {
+        name,
+        about,
+        regime,
+        metric,
+        baseline,
+        seeds,
+        why_seeds,
+        repetitions,
+        sweep,
+        tuning,
+        vary,
+        looks,
+        predict,
+        check,
+        arms,
+    } = experiment;
     let mut file = File::default();
     file.key("name", text(name));
     file.key("baseline", text(baseline));
@@ -19,6 +34,12 @@ pub(super) fn to_toml(experiment: &Experiment) -> String {
         file.key("repetitions", integer(*repetitions as u64));
     }
     file.optional("sweep", sweep.as_deref().map(text));
+    if !vary.is_empty() {
+        file.key("vary", Value::Array(vary.iter().map(|key| text(key)).collect()));
+    }
+    if !looks.is_empty() {
+        file.key("looks", Value::Array(looks.iter().map(|pairs| integer(*pairs as u64)).collect()));
+    }
 
     file.section("about");
     file.optional("question", about.question.as_deref().map(text));
@@ -31,11 +52,34 @@ pub(super) fn to_toml(experiment: &Experiment) -> String {
     file.key("name", text(&metric.name.name()));
     file.key("margin", Value::Float(metric.margin));
     file.optional("threshold", metric.threshold.map(Value::Float));
+    if metric.at != ReadAt::default() {
+        file.key("at", text(metric.at.name()));
+    }
+    file.optional("failure_difference", metric.failure_difference.map(Value::Float));
+    file.optional("max_failure", metric.max_failure.map(Value::Float));
 
     if let Some(tuning) = tuning {
         file.section("tuning");
         file.key("lr", Value::Array(tuning.lr.iter().copied().map(Value::Float).collect()));
         file.key("seeds", integers(&tuning.seeds));
+    }
+    if let Some(check) = check {
+        file.section("check");
+        file.key("steps", integer(check.steps));
+        file.key("pairs", integer(check.pairs as u64));
+    }
+    for Predicted { claim, level } in predict {
+        file.section("[predict]");
+        match claim {
+            Claim::Better { arm } => file.key("better", text(arm)),
+            Claim::Equivalent { arm: Some(arm) } => file.key("equivalent", text(arm)),
+            Claim::Equivalent { arm: None } => file.key("equivalent", Value::Boolean(true)),
+            Claim::Sufficient { value } => file.key("sufficient", Value::Float(*value)),
+        }
+        if !level.is_empty() {
+            let level: Vec<String> = level.iter().map(|(key, value)| format!("{} = {value}", text(key))).collect();
+            file.line("where", &format!("{{ {} }}", level.join(", ")));
+        }
     }
 
     let leaves: Vec<_> = arms.iter().map(leaves_of).collect();

@@ -58,7 +58,17 @@ fn finish(run: &RunDirectory, status: Status) {
         run.checkpoints().save(&Checkpoint { step, metrics, origin, ..Default::default() }).unwrap();
     }
     run.snapshots().save(&Snapshot { step: 100, origin: origin.clone(), model: Default::default() }).unwrap();
-    let summary = Summary { status, steps: 100, tokens: 0, validation: None, test: None, best: None, metrics, origin };
+    let summary = Summary {
+        status,
+        steps: 100,
+        tokens: 0,
+        validation: None,
+        test: None,
+        best: None,
+        best_test: None,
+        metrics,
+        origin,
+    };
     summary.write(&run.summary_path()).unwrap();
 }
 

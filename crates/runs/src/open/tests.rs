@@ -65,8 +65,17 @@ fn write(parent: &Path, config: &Config, is_done: bool) -> RunDirectory {
     }
     if is_done {
         let status = Status::Finished;
-        let summary =
-            Summary { status, steps: 20, tokens: 1, validation: None, test: None, best: None, metrics, origin };
+        let summary = Summary {
+            status,
+            steps: 20,
+            tokens: 1,
+            validation: None,
+            test: None,
+            best: None,
+            best_test: None,
+            metrics,
+            origin,
+        };
         summary.write(&run.summary_path()).unwrap();
     }
     run.open().unwrap().write_heads(&heads()).unwrap();

@@ -168,7 +168,7 @@ fn planned_ledger(experiment: &Experiment, arguments: &CompareArguments) -> Resu
     let Some(&seed) = experiment.seeds.first() else { return Err(Failure::usage("the experiment has no seeds")) };
     let mut manifests = Vec::new();
     for arm in &experiment.arms {
-        let config = arm.config(seed);
+        let config = experiment.config(arm, seed);
         let device: Device = backend::open(config.backend).map_err(Failure::usage)?;
         if let Some(warning) = backend::warning(config.backend, &device).filter(|_| manifests.is_empty()) {
             tell(warning);

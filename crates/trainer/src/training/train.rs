@@ -217,7 +217,8 @@ fn run(
     }
     let validation = score.filter(|_| !diverged);
     let (tokens, metrics) = (arm.tokens_after(step), directory.metrics_hash()?);
-    let summary = Summary { status, steps: step, tokens, validation, test, best, metrics, origin: saver.origin };
+    let origin = saver.origin;
+    let summary = Summary { status, steps: step, tokens, validation, test, best, best_test, metrics, origin };
     summary.write(&directory.summary_path())?;
     Ok(Ending::Done(Box::new(summary)))
 }

@@ -6,6 +6,7 @@
 //! [`ExperimentReport`], whose [`ExperimentReport::write`] writes every file.
 //!
 //! - what was found: [`results`], with the choice of learning rates in [`tuning`]
+//! - how many pairs an experiment will need: [`pilot`]
 //! - what heads do across seeds: [`heads`]
 //! - how it is told: [`figures`], [`page`], [`terminal`], [`tables`]
 //! - numbers and text for people: [`text`]
@@ -13,6 +14,7 @@
 pub mod figures;
 pub mod heads;
 pub mod page;
+pub mod pilot;
 pub mod reading;
 pub mod results;
 pub mod tables;
@@ -21,9 +23,11 @@ pub mod text;
 pub mod tuning;
 
 mod deciding;
+mod decision;
 mod experiment_report;
 mod limits;
 
+pub use decision::{Decision, decision};
 pub use experiment_report::ExperimentReport;
 pub use reading::{ExperimentRuns, TunedExperiment};
 pub use results::{Results, ResultsError};

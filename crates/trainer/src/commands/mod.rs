@@ -8,6 +8,7 @@ mod export;
 mod files;
 mod generate;
 mod heads;
+mod plan;
 mod report;
 mod runs;
 mod tasks;
@@ -45,6 +46,8 @@ commands! {
     Train(train::TrainArguments) => train::run,
     /// Train the arms of an experiment over paired seeds and decide which is better.
     Compare(compare::CompareArguments) => compare::run,
+    /// Say what an experiment costs, and from a few pairs of a pilot how many it will need.
+    Plan(plan::PlanArguments) => plan::run,
     /// Make results, figures and report.html anew from run directories: of an experiment, or of one run.
     Report(report::ReportArguments) => report::run,
     /// Show what each attention head of a run reads and is worth.

@@ -317,12 +317,35 @@ fn what_can_t_be_set_is_told_where_it_was_set() {
         let error = Experiment::load_variant(&path, &variant).unwrap_err().to_string();
         error.replace(&format!("{}/", folder.path().display()), "")
     };
-    insta::assert_snapshot!(refused(None, &["arms.h1.model.heads=2"]), @r"");
-    insta::assert_snapshot!(refused(None, &["predict.better=h1"]), @r"");
-    insta::assert_snapshot!(refused(None, &["metric.margins=2"]), @r"");
-    insta::assert_snapshot!(refused(None, &["train.stepz=2"]), @r"");
-    insta::assert_snapshot!(refused(None, &["model.heads=2"]), @r"");
-    insta::assert_snapshot!(refused(Some("many"), &[]), @r"");
+    insta::assert_snapshot!(refused(None, &["arms.h1.model.heads=2"]), @r"
+    `arms.h1.model.heads`: arms are the file's; `model.heads=4` and other keys of a config are set in all of them
+     --> --set arms.h1.model.heads=2 (over small.toml)
+    ");
+    insta::assert_snapshot!(refused(None, &["predict.better=h1"]), @r"
+    `predict.better`: a prediction is made in the file, before the runs
+     --> --set predict.better=h1 (over small.toml)
+    ");
+    insta::assert_snapshot!(refused(None, &["metric.margins=2"]), @r"
+    unknown key `metric.margins`
+     --> --set metric.margins=2 (over small.toml)
+      = help: did you mean `metric.margin`?
+    ");
+    insta::assert_snapshot!(refused(None, &["train.stepz=2"]), @r"
+    unknown key `train.stepz`
+     --> --set train.stepz=2 (over small.toml)
+      = help: did you mean `train.steps`?
+    ");
+    insta::assert_snapshot!(refused(None, &["model.heads=2"]), @r"
+    `model.heads`: `model.heads=2` can't be set in all arms: `h1` has a value of its own there
+     --> small.toml:6:7
+      |
+    6 | [arms.h1]
+      |       ^^
+    ");
+    insta::assert_snapshot!(refused(Some("many"), &[]), @r"
+    `seeds = many`: expected a number of seeds or a list of them, each 0 or more, found text
+     --> --set seeds=many (over small.toml)
+    ");
 }
 
 #[test]

@@ -56,6 +56,7 @@ impl Stages<'_> {
                 )));
             }
         };
+        refuse_others(&tuned.tuning_runs(), self.mixed)?;
         if let Some(table) = tuned.tuning() {
             if !table.extended.is_empty() {
                 let rates: Vec<String> = table.extended.iter().map(f64::to_string).collect();

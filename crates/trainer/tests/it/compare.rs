@@ -299,6 +299,20 @@ fn a_check_trains_the_first_pairs_for_longer() {
     }
 }
 
+/// What is no recorded result is said before anything is trained.
+#[test]
+fn a_recorded_result_is_read_first() {
+    let place = with(HEADS);
+    for (content, said) in [("{}", "it is no results.json of a comparison"), ("{", "EOF while parsing")] {
+        place.file("recorded.json", content);
+        let ran = place.run("compare test.toml --check recorded.json").expect(2);
+        assert!(ran.stderr.contains("recorded.json: ") && ran.stderr.contains(said), "{ran:?}");
+    }
+    let ran = place.run("compare test.toml --check nowhere.json").expect(2);
+    assert!(ran.stderr.contains("nowhere.json: "), "{ran:?}");
+    assert!(!place.path().join("runs").exists());
+}
+
 /// A plan says what it costs; its pilot is no part of the experiment.
 #[test]
 fn a_pilot_says_how_many_pairs_are_needed() {

@@ -1,5 +1,7 @@
 //! Pairs, looks, instances, predictions, checks: read, written, refused.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 /// One head against eight on two tables' worth of layers.

@@ -135,7 +135,7 @@ mod tests {
             "data": "bb",
             "weights": "cc"
           },
-          "blake3": "e126c57762b2b45fad7ecc58e8427f88835f5a25e0c4debe3044da82e5f5c17c"
+          "blake3": "5a1a6efd08f7b6528223a4c6d311509c8a843f7d1b165f6ce41d0a2e312c7246"
         }
         "#);
         let finished = Summary { status: Status::Finished, test: Some(score), ..summary };

@@ -7,6 +7,7 @@
 //!
 //! - what was found: [`results`], with the choice of learning rates in [`tuning`]
 //! - what heads do across seeds: [`heads`]
+//! - results of others, from a table: [`table`]
 //! - how it is told: [`figures`], [`page`], [`terminal`], [`tables`]
 //! - numbers and text for people: [`text`]
 
@@ -15,6 +16,7 @@ pub mod heads;
 pub mod page;
 pub mod reading;
 pub mod results;
+pub mod table;
 pub mod tables;
 pub mod terminal;
 pub mod text;
@@ -26,5 +28,5 @@ mod limits;
 
 pub use experiment_report::ExperimentReport;
 pub use reading::{ExperimentRuns, TunedExperiment};
-pub use results::{Results, ResultsError};
+pub use results::{Decision, Results, ResultsError, decision};
 pub use tuning::TuningTable;

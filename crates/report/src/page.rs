@@ -21,7 +21,7 @@ use crate::{
         Figure, Section,
         colours::{self, Line, Mark},
     },
-    results::{Results, Timings},
+    results::{Registered, Results, Timings},
     text::{capital, escaped},
 };
 
@@ -74,6 +74,7 @@ struct Data<'a> {
     /// Of an experiment.
     results: Option<&'a Results>,
     timings: Option<&'a Timings>,
+    registered: Option<&'a Registered>,
     /// Of a single run.
     run: Option<&'a RunReport>,
     context: &'a PageContext,
@@ -134,6 +135,7 @@ pub fn of_experiment(
         title: &results.name,
         results: Some(results),
         timings,
+        registered: results.registered.as_ref(),
         run: None,
         context,
         deciding: Deciding { key: results.metric.key.clone(), words: results.metric.words().into() },
@@ -168,6 +170,7 @@ pub fn of_run(report: &RunReport, heads: Option<&ExperimentHeads>) -> String {
         title: &report.name,
         results: None,
         timings: None,
+        registered: None,
         run: Some(report),
         context: &report.context,
         deciding: Deciding { key: DECIDING.key.into(), words: DECIDING.words.into() },

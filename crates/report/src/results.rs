@@ -68,7 +68,9 @@ pub struct Results {
     pub about: About,
     /// What was predicted before the runs, and how that ended.
     pub predictions: Vec<Prediction>,
-    /// What stood before the first run, and what was changed since.
+    /// What stood before the first run, and what was changed since, with the times: those are in `registration.json`, as
+    /// nothing here depends on when it was done.
+    #[serde(skip)]
     pub registered: Option<Registered>,
     /// Whether the answer holds where the arms train longer, once those runs are there.
     pub check: Option<Checked>,

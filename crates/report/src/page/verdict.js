@@ -13,7 +13,7 @@ function verdictSection(section) {
     byId("verdict-title").textContent = "Result";
     return section.append(runResult());
   }
-  const { repetitions, about, metric, registered, check, predictions, exploratory, decision } = results;
+  const { repetitions, about, metric, check, predictions, exploratory, decision } = results;
   const place = byId("sentences");
   if (repetitions) place.append(counted(repetitions));
   else place.append(...foundCards(results, true));
@@ -28,7 +28,7 @@ function verdictSection(section) {
     ["Predicted", about.prediction],
     ...predictions.map(({ predicted, fate }) => [`Prediction ${fate}`, predicted]),
     ["Longer training", check?.sentence],
-    ["Registration", registered && registeredWords(registered)],
+    ["Registration", data.registered && registeredWords(data.registered)],
     ["Expected from", about.expected],
     ["Few seeds", results.why_seeds],
     ["Recorded after earlier runs", about.result],

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use report::page::{self, RunReport};
-use report::{ExperimentReport, TunedExperiment, terminal};
-use runs::{Experiment, RunDirectory, experiment};
+use report::{ExperimentReport, ExperimentRuns, TunedExperiment, terminal};
+use runs::{Experiment, Registration, RunDirectory, experiment};
 
 use super::files::refuse_linked;
 use super::heads;
 use crate::machine::exit::{Failure, Success};
-use crate::screen::output::{print, tell};
+use crate::screen::output::{print, print_warning, tell};
 
 /// Arguments of `report`.
 #[derive(Args, Clone, Debug)]
@@ -61,18 +61,51 @@ fn unkept(error: impl std::fmt::Display, is_read_only: bool) -> Result<Option<Pa
 /// Reads the runs of an experiment, writes its results beside them, with what its heads do, prints the summary, and returns the
 /// page's path; none where the folder can only be read.
 pub fn show(experiment: TunedExperiment, mixed: bool) -> Result<Option<PathBuf>, Failure> {
-    let runs = experiment.read_runs();
+    let mut runs = experiment.read_runs();
+    keep_registration(&mut runs);
     let report = ExperimentReport::new(&runs, mixed).map_err(Failure::failed)?;
     let report = report.with_heads(unless_failed(heads::of_experiment(&runs)));
     match report.write(&runs.folder) {
-        Ok(_) => print(terminal::summary(&report.results, &runs.folder)),
+        Ok(_) => print_result(&terminal::summary(&report.results, &runs.folder)),
         Err(error) if error.is_unwritten() => {
-            print(terminal::answer(&report.results));
+            print_result(&terminal::answer(&report.results));
             return unkept(&error, error.is_read_only());
         }
         Err(error) => return Err(Failure::failed(error)),
     }
     Ok(Some(runs.folder.join(page::FILE)))
+}
+
+/// Registers what was not, and records what has changed since, with how many runs had ended: whoever looks at the results
+/// next sees it. What can't be written is told in the result all the same.
+fn keep_registration(runs: &mut ExperimentRuns) {
+    let (ended, all) = runs.ended();
+    if ended > 0
+        && runs.registration.is_ok()
+        && let Ok(kept) = Registration::keep(&runs.folder, &runs.declared, ended, all)
+    {
+        runs.registration = Ok(Some(kept));
+    }
+}
+
+/// Prints a result; what a reader must not miss stands out.
+pub fn print_result(text: &str) {
+    // One call for what lies between warnings, so that a pipe gets it whole.
+    let mut plain: Vec<&str> = vec![];
+    for line in text.lines() {
+        if !line.starts_with(terminal::WARNING) {
+            plain.push(line);
+            continue;
+        }
+        if !plain.is_empty() {
+            print(plain.join("\n"));
+            plain.clear();
+        }
+        print_warning(line);
+    }
+    if !plain.is_empty() {
+        print(plain.join("\n"));
+    }
 }
 
 /// The page of a single run, and what its heads do. A run that is not done has no heads to show yet.

@@ -51,6 +51,22 @@ pub fn print(text: impl Display) {
     }
 }
 
+/// Prints a line to standard output that its reader must not miss: in yellow where that is a terminal and nobody has set
+/// `NO_COLOR`.
+pub fn print_warning(text: impl Display) {
+    let is_coloured = is_on_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if !is_coloured {
+        return print(text);
+    }
+    if lost().is_none()
+        && let Err(error) = writeln!(stdout(), "\x1b[33m{}\x1b[0m", shown(&text.to_string()))
+            .and_then(|()| stdout().flush())
+            .and_then(|()| taken())
+    {
+        lose(&error);
+    }
+}
+
 /// Prints one line of JSON to standard output.
 pub fn print_json(value: &impl Serialize) {
     put_json(serde_json::to_string(value));

@@ -199,7 +199,8 @@ fn says_classes(task: &Task) -> bool {
 /// Training samples that stand for all.
 const TRAINING_SAMPLES: u64 = 1024;
 
-/// The samples that say what knowing nothing comes to.
+/// The samples that say what knowing nothing comes to: those of seed 0, whatever the run, so that it is one number, known before
+/// the first run.
 fn samples(task: &Task, sets: &Sets, split: Split) -> impl Iterator<Item = Sample> {
     let examples = match split {
         Split::Train => sets.train_examples.unwrap_or(TRAINING_SAMPLES).min(TRAINING_SAMPLES),

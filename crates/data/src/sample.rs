@@ -21,12 +21,16 @@ pub enum Split {
 }
 
 impl Split {
-    /// The data seed of this split in a run with seed `run_seed`: training samples differ from run to run, validation
-    /// and test sets are fixed. This is the only place that says so.
+    /// The data seed of this split in a run with seed `run_seed`: the seed itself, for every split. This is the only place
+    /// that says so.
+    ///
+    /// A pair of runs has one seed, so both are tested on the same samples, and another pair on others: differences over
+    /// pairs then hold what the choice of test samples adds, and an interval over pairs speaks of all samples. The same for
+    /// validation, which may decide too and chooses learning rates and the best step: what one set favours by chance is not
+    /// chosen in every pair.
     pub fn data_seed(self, run_seed: u64) -> u64 {
         match self {
-            Self::Train => run_seed,
-            Self::Validation | Self::Test => 0,
+            Self::Train | Self::Validation | Self::Test => run_seed,
         }
     }
 

@@ -6,6 +6,7 @@
 //! [`ExperimentReport`], whose [`ExperimentReport::write`] writes every file.
 //!
 //! - what was found: [`results`], with the choice of learning rates in [`tuning`]
+//! - how many pairs an experiment will need: [`pilot`]
 //! - what heads do across seeds: [`heads`]
 //! - results of others, from a table: [`table`]
 //! - how it is told: [`figures`], [`page`], [`terminal`], [`tables`]
@@ -14,6 +15,7 @@
 pub mod figures;
 pub mod heads;
 pub mod page;
+pub mod pilot;
 pub mod reading;
 pub mod results;
 pub mod table;

@@ -19,18 +19,33 @@ pub struct TunedExperiment {
     /// With the learning rates that were chosen.
     experiment: Experiment,
     tuning: Option<TuningTable>,
+    /// Rates whose runs are to be trained next.
+    next_rates: Vec<f64>,
 }
 
 impl TunedExperiment {
     /// Reads the tuning runs in the experiment's folder, if it has any, and chooses from them.
     pub fn read(declared: Experiment, folder: &Path) -> Self {
-        let records: Vec<RunRecord> = declared.tuning_runs_in(folder).into_iter().map(RunRecord::read).collect();
-        let tuning = TuningTable::of(&declared, folder, &records);
+        let (tuning, next_rates) = TuningTable::read(&declared, folder).unzip();
         let experiment = match &tuning {
             Some(table) => declared.tuned(&table.chosen()),
             None => declared.clone(),
         };
-        Self { folder: folder.into(), declared, experiment, tuning }
+        Self { folder: folder.into(), declared, experiment, tuning, next_rates: next_rates.unwrap_or_default() }
+    }
+
+    /// The runs that are to be trained before a rate can be chosen for good: those of the grid that are missing, or of what it
+    /// is to be extended by; what has ended is among them. None where the choice stands.
+    pub fn next_tuning_runs(&self) -> Vec<PlannedRun> {
+        match self.next_rates.is_empty() {
+            true => vec![],
+            false => self.declared.tuning_runs_at(&self.folder, &self.next_rates),
+        }
+    }
+
+    /// The runs that train longer, to be trained after the reported ones.
+    pub fn check_runs(&self) -> Vec<PlannedRun> {
+        self.experiment.check_runs_in(&self.folder)
     }
 
     /// What the tuning runs showed; `None` without tuning.
@@ -48,7 +63,7 @@ impl TunedExperiment {
         let records = self.runs().into_iter().map(RunRecord::read).collect();
         let check = self.experiment.check_runs_in(&self.folder).into_iter().map(RunRecord::read).collect();
         let registration = Registration::read(&self.folder).map_err(|error| error.to_string());
-        let Self { folder, declared, experiment, tuning } = self;
+        let Self { folder, declared, experiment, tuning, next_rates: _ } = self;
         ExperimentRuns { folder, declared, experiment, tuning, records, check, registration }
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use data::{Split, metrics::SplitMetric};
-use runs::{Experiment, RunRecord};
+use runs::{Experiment, PlannedRun, RunRecord, experiment::GridEnd};
 use serde::{Deserialize, Serialize};
 use statistics::describe::mean_of_checked;
 
@@ -16,6 +16,9 @@ pub struct TuningTable {
     pub metric: SplitMetric,
     /// Seeds of the tuning runs.
     pub seeds: Vec<u64>,
+    /// Rates by which the grid was extended, for every arm alike, as the best of some arm was at an end.
+    #[serde(default)]
+    pub extended: Vec<f64>,
     /// Every arm, in the order of the experiment.
     pub arms: Vec<ArmTuning>,
 }
@@ -27,9 +30,10 @@ pub struct ArmTuning {
     pub arm: String,
     /// As it reads in a sentence.
     pub label: String,
-    /// Every rate of the grid, rising.
+    /// Every rate that was tried, rising.
     pub rates: Vec<RateResult>,
-    /// The rate with the best mean, the smallest of equal ones; `None` while a run is missing.
+    /// Of the rates at which the fewest runs diverged that with the best mean, the smallest of equal ones; `None` while a run
+    /// is missing.
     pub chosen: Option<f64>,
     /// Where nothing is chosen, since a tuning run is missing: the rate of the reported runs that are there, which followed
     /// from the choice when it was made.
@@ -53,14 +57,64 @@ pub struct RateResult {
 impl ArmTuning {
     /// Whether the rate that was chosen is the smallest or the largest of several: one beyond the grid may be better.
     pub fn is_at_edge(&self) -> bool {
-        let ends = [self.rates.first(), self.rates.last()].map(|rate| rate.map(|rate| rate.lr));
-        self.rates.len() > 1 && self.chosen.is_some() && ends.contains(&self.chosen)
+        self.edge().is_some()
+    }
+
+    /// At which end it is.
+    fn edge(&self) -> Option<GridEnd> {
+        let [first, .., last] = &self.rates[..] else { return None };
+        match self.chosen? {
+            chosen if chosen == first.lr => Some(GridEnd::Below),
+            chosen if chosen == last.lr => Some(GridEnd::Above),
+            _ => None,
+        }
     }
 }
 
 impl TuningTable {
-    /// What the tuning runs of an experiment whose runs are in `folder` come to; `None` if it has no tuning.
-    pub fn of(experiment: &Experiment, folder: &Path, records: &[RunRecord]) -> Option<Self> {
+    /// What the tuning runs of an experiment in `folder` come to, and the rates to be tried next, if any; `None` if it has no
+    /// tuning.
+    ///
+    /// The grid is that of the file at first. Where every run of it has ended and the best rate of some arm is at an end, one
+    /// beyond may be better: it is extended there for all arms, and so on, as far as [`Experiment::extended`] goes.
+    pub fn read(experiment: &Experiment, folder: &Path) -> Option<(Self, Vec<f64>)> {
+        let mut rates = experiment.tuning.as_ref()?.lr.clone();
+        let mut records: Vec<RunRecord> = vec![];
+        loop {
+            // What was read before is not read again.
+            let is_new = |run: &PlannedRun| records.iter().all(|record| record.plan.tuned_lr != run.tuned_lr);
+            let new = experiment.tuning_runs_at(folder, &rates).into_iter().filter(is_new).collect::<Vec<_>>();
+            records.extend(new.into_iter().map(RunRecord::read));
+            let table = Self::of(experiment, folder, &rates, &records)?;
+            if table.missing() > 0 {
+                return Some((table, rates));
+            }
+            let Some(extended) = table.extended(experiment, &rates) else { return Some((table, vec![])) };
+            // Where nothing beyond has been tried yet, the choice is shown as it is so far.
+            let next = experiment.tuning_runs_at(folder, &extended);
+            let is_tried = |run: &PlannedRun| is_beyond(run, &rates) && run.directory.config_path().is_file();
+            if !next.iter().any(is_tried) {
+                return Some((table, extended));
+            }
+            rates = extended;
+        }
+    }
+
+    /// The rates with those beyond the ends at which some arm's best is; `None` where there are none to be added.
+    fn extended(&self, experiment: &Experiment, rates: &[f64]) -> Option<Vec<f64>> {
+        let mut extended = rates.to_vec();
+        for end in [GridEnd::Below, GridEnd::Above] {
+            if self.arms.iter().any(|arm| arm.edge() == Some(end))
+                && let Some(further) = experiment.extended(&extended, end)
+            {
+                extended = further;
+            }
+        }
+        (extended.len() > rates.len()).then_some(extended)
+    }
+
+    /// What the runs of these rates come to; `None` if the experiment has no tuning.
+    fn of(experiment: &Experiment, folder: &Path, rates: &[f64], records: &[RunRecord]) -> Option<Self> {
         let tuning = experiment.tuning.as_ref()?;
         let metric = SplitMetric { split: Split::Validation, ..experiment.metric.name };
         let worst = deciding::scale(experiment).penalty;
@@ -69,12 +123,14 @@ impl TuningTable {
                 let tried = records.iter().filter(|r| r.plan.arm == arm.name && r.plan.tuned_lr == Some(*lr));
                 self::rate(*lr, &tried.collect::<Vec<_>>(), metric, worst)
             };
-            let rates: Vec<RateResult> = tuning.lr.iter().map(rate).collect();
-            let chosen = choose(&rates, metric);
-            let of_runs = if chosen.is_none() { rate_of_runs(experiment, folder, &arm.name, &tuning.lr) } else { None };
-            ArmTuning { arm: arm.name.clone(), label: arm.label.clone(), rates, chosen, of_runs }
+            let results: Vec<RateResult> = rates.iter().map(rate).collect();
+            let chosen = choose(&results, metric);
+            let of_runs = if chosen.is_none() { rate_of_runs(experiment, folder, &arm.name) } else { None };
+            ArmTuning { arm: arm.name.clone(), label: arm.label.clone(), rates: results, chosen, of_runs }
         };
-        Some(Self { metric, seeds: tuning.seeds.clone(), arms: experiment.arms.iter().map(arm).collect() })
+        let extended = rates.iter().copied().filter(|rate| !tuning.lr.contains(rate)).collect();
+        let arms = experiment.arms.iter().map(arm).collect();
+        Some(Self { metric, seeds: tuning.seeds.clone(), extended, arms })
     }
 
     /// How many tuning runs have not ended yet.
@@ -103,7 +159,8 @@ impl TuningTable {
 }
 
 /// The one rate of which reported runs of an arm are there; `None` where there are none, or of several.
-fn rate_of_runs(experiment: &Experiment, folder: &Path, arm: &str, rates: &[f64]) -> Option<f64> {
+fn rate_of_runs(experiment: &Experiment, folder: &Path, arm: &str) -> Option<f64> {
+    let rates = experiment.every_rate();
     let is_there = |lr: &&f64| {
         let runs = experiment.tuned(&[(arm.to_string(), **lr)].into()).runs_in(folder);
         runs.iter().any(|run| run.arm == arm && run.directory.config_path().is_file())
@@ -128,17 +185,23 @@ fn rate(lr: f64, tried: &[&RunRecord], metric: SplitMetric, worst: f64) -> RateR
     }
 }
 
+/// A rate with more divergences than another is never chosen, however good its other runs are.
 fn choose(rates: &[RateResult], metric: SplitMetric) -> Option<f64> {
     if rates.iter().any(|rate| rate.missing > 0) {
         return None;
     }
     let direction = deciding::direction(metric);
+    let fewest = rates.iter().map(|rate| rate.diverged).min()?;
     let mut best: Option<(f64, f64)> = None;
-    for rate in rates {
+    for rate in rates.iter().filter(|rate| rate.diverged == fewest) {
         let mean = rate.mean?;
         if best.is_none_or(|(_, other)| direction.advantage(mean - other) > 0.0) {
             best = Some((rate.lr, mean));
         }
     }
     best.map(|(lr, _)| lr)
+}
+
+fn is_beyond(run: &PlannedRun, rates: &[f64]) -> bool {
+    run.tuned_lr.is_some_and(|lr| !rates.contains(&lr))
 }

@@ -238,7 +238,7 @@ fn the_first_look_that_decides_ends_an_experiment() {
 fn changes_after_the_runs_are_said_beside_the_verdict() {
     let kind = |run: &runs::PlannedRun| Kind::Learns { at: if run.arm == "h8" { 0.99 } else { 0.58 } };
     let made = make("changed", "", SPLIT, kind);
-    let registered = runs::Registration::keep(&made.folder, &made.experiment, 0, 20).unwrap();
+    runs::Registration::of(&made.experiment, 0, 20).write(&made.folder).unwrap();
     let results = report(&made).results;
     assert!(results.warnings().is_empty());
     let said = results.registered.as_ref().unwrap().words();
@@ -253,8 +253,7 @@ fn changes_after_the_runs_are_said_beside_the_verdict() {
     // Even where nobody has recorded it.
     let expected = "changed, when 20 of 20 runs had ended: metric.margin: 0.02, now 0.4";
     assert_eq!(of(&changed).warnings(), [expected]);
-    let amended = registered.amended(&changed, 20, 20);
-    amended.write(&made.folder).unwrap();
+    runs::Registration::keep(&made.folder, &changed).unwrap();
     let results = of(&changed);
     let [warning] = &results.warnings()[..] else { panic!("{results:?}") };
     assert!(warning.starts_with("changed on 20") && warning.contains(", when 20 of 20 runs had ended:"), "{warning}");
@@ -272,7 +271,7 @@ fn pairs_beyond_the_plan_are_exploratory() {
     let made = make("beyond", "seeds = 20", SPLIT, kind);
     let mut planned = made.experiment.clone();
     planned.seeds.truncate(10);
-    runs::Registration::keep(&made.folder, &planned, 0, 20).unwrap();
+    runs::Registration::of(&planned, 0, 20).write(&made.folder).unwrap();
     let results = report(&made).results;
     assert_eq!(first(&results).pairs.len(), 10, "the registered verdict stands");
     let beyond = results.exploratory.as_ref().unwrap();

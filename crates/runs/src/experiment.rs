@@ -31,6 +31,7 @@ mod arms;
 mod plan;
 mod predict;
 mod resolve;
+mod variant;
 mod write;
 
 use std::{
@@ -52,6 +53,7 @@ use crate::{
 
 pub use plan::Check;
 pub use predict::{Claim, Predicted};
+pub use variant::Variant;
 
 /// Pairs that a comparison has unless its file says why not.
 pub const USUAL_PAIRS: usize = 10;
@@ -177,7 +179,8 @@ fn usual_metric() -> SplitMetric {
     SplitMetric::USUAL
 }
 
-/// Learning rates that are tried for each arm; the one with the best mean on the validation set is used.
+/// Learning rates that are tried for each arm; the one with the best mean on the validation set is used. Where that is at an end
+/// of the grid for any arm, the grid is extended there for all of them: [`Experiment::extended`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tuning {
@@ -186,6 +189,15 @@ pub struct Tuning {
     /// None of them is a seed of a reported run.
     #[serde(deserialize_with = "SeedList::listed")]
     pub seeds: Vec<u64>,
+}
+
+/// An end of a grid of learning rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridEnd {
+    /// Below its smallest rate.
+    Below,
+    /// Above its largest.
+    Above,
 }
 
 /// Seeds as a file has them.
@@ -305,7 +317,7 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::load`].
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        resolve::resolve(text, path)
+        resolve::resolve(text, path, &Default::default())
     }
 
     /// The experiment as a file that stands alone: every key of every arm written, no other file named. Reading it
@@ -395,10 +407,15 @@ impl Experiment {
 
     /// [`Experiment::tuning_runs`] by the experiment's own folder.
     pub fn tuning_runs_in(&self, folder: &Path) -> Vec<PlannedRun> {
+        self.tuning_runs_at(folder, self.tuning.as_ref().map_or(&[], |tuning| &tuning.lr))
+    }
+
+    /// The same at other rates: those of the file and what the grid was extended by.
+    pub fn tuning_runs_at(&self, folder: &Path, rates: &[f64]) -> Vec<PlannedRun> {
         let folder = folder.join(TUNING);
         let mut runs = vec![];
         if let Some(tuning) = &self.tuning {
-            for (seed, lr) in tuning.seeds.iter().flat_map(|seed| tuning.lr.iter().map(move |lr| (*seed, *lr))) {
+            for (seed, lr) in tuning.seeds.iter().flat_map(|seed| rates.iter().map(move |lr| (*seed, *lr))) {
                 for arm in &self.arms {
                     let mut config = self.config(arm, seed);
                     config.name = format!("{}-lr{lr}", arm.name);
@@ -420,6 +437,70 @@ impl Experiment {
             }
         }
         tuned
+    }
+
+    /// The grid of learning rates extended by one step of the ratio at that end, below or above; `None` where it has a single
+    /// rate, was extended there twice already, or the rate is none that every arm can have. `rates` rise.
+    pub fn extended(&self, rates: &[f64], end: GridEnd) -> Option<Vec<f64>> {
+        let declared = &self.tuning.as_ref()?.lr;
+        let [first, second, ..] = rates else { return None };
+        let [.., before, last] = rates else { return None };
+        let (extensions, rate) = match end {
+            GridEnd::Below => (rates.iter().filter(|rate| **rate < declared[0]).count(), first * first / second),
+            GridEnd::Above => {
+                (rates.iter().filter(|rate| **rate > declared[declared.len() - 1]).count(), last * last / before)
+            }
+        };
+        // Three digits, as people write rates: it becomes part of a folder's name.
+        let rate: f64 = format!("{rate:.2e}").parse().ok()?;
+        let fits = |arm: &Arm| {
+            let mut config = arm.config.clone();
+            config.train.lr = rate;
+            Config::parse(&config.to_toml(), "tuned").is_ok()
+        };
+        if extensions >= limits::EXTENSIONS || rates.contains(&rate) || !self.arms.iter().all(fits) {
+            return None;
+        }
+        let mut extended = rates.to_vec();
+        extended.push(rate);
+        extended.sort_by(f64::total_cmp);
+        Some(extended)
+    }
+
+    /// Every learning rate that may be chosen: those of the file, and all that the grid can be extended by; none without
+    /// `[tuning]`.
+    pub fn every_rate(&self) -> Vec<f64> {
+        let mut rates = self.tuning.as_ref().map_or(vec![], |tuning| tuning.lr.clone());
+        for end in [GridEnd::Below, GridEnd::Above] {
+            while let Some(extended) = self.extended(&rates, end) {
+                rates = extended;
+            }
+        }
+        rates
+    }
+
+    /// How many runs have ended in the experiment's folder, of how many: those that choose learning rates, the reported ones
+    /// and those of the check. Which rate a reported run would have is not asked: any of the grid, extended or not.
+    pub fn ended_in(&self, folder: &Path) -> (usize, usize) {
+        let has_ended = |run: &PlannedRun| run.directory.summary_path().is_file();
+        let tuning = self.tuning_runs_in(folder);
+        let rates = self.every_rate();
+        let mut rest: Vec<bool> = vec![];
+        let at_rates: Vec<Self> = match rates.is_empty() {
+            true => vec![self.clone()],
+            false => rates
+                .iter()
+                .map(|lr| self.tuned(&self.arms.iter().map(|arm| (arm.name.clone(), *lr)).collect()))
+                .collect(),
+        };
+        for tuned in &at_rates {
+            let runs: Vec<bool> =
+                tuned.runs_in(folder).iter().chain(&tuned.check_runs_in(folder)).map(has_ended).collect();
+            rest.resize(runs.len(), false);
+            rest.iter_mut().zip(runs).for_each(|(any, ended)| *any |= ended);
+        }
+        let ended = tuning.iter().filter(|run| has_ended(run)).count() + rest.iter().filter(|ended| **ended).count();
+        (ended, tuning.len() + rest.len())
     }
 
     /// The seeds of each repetition.

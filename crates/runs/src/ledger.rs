@@ -65,6 +65,9 @@ pub struct Ledger {
     /// Vector instructions that ran, each once, sorted; see [`Manifest::simd`].
     #[serde(default)]
     pub simd: Vec<String>,
+    /// Config keys that take the seed of the pair, the same for all arms.
+    #[serde(default)]
+    pub vary: Vec<String>,
 }
 
 /// Two runs of a pair with another cost.

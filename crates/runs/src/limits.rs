@@ -34,6 +34,8 @@ pub(crate) const SEEDS: u64 = 10_000;
 pub(crate) const LONGER: u64 = 64;
 /// `registration.json`: the experiment's file, and again for each change.
 pub(crate) const REGISTRATION: u64 = 64 << 20;
+/// By how many rates a grid of learning rates is extended at each end.
+pub(crate) const EXTENSIONS: usize = 2;
 /// Learning rates of a tuning.
 pub(crate) const RATES: usize = 64;
 

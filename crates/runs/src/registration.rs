@@ -95,20 +95,34 @@ impl Registration {
     ///
     /// # Errors
     /// As [`Registration::read`] and [`Registration::write`].
-    pub fn keep(folder: &Path, experiment: &Experiment, ended: usize, runs: usize) -> Result<Self, RunError> {
+    pub fn keep(folder: &Path, experiment: &Experiment) -> Result<Self, RunError> {
         let found = Self::read(folder)?;
-        let is_new = found.is_none();
-        let before = found.unwrap_or_else(|| Self::of(experiment, ended, runs));
-        let amended = before.clone().amended(experiment, ended, runs);
-        if is_new || amended != before {
-            amended.write(folder)?;
+        let now = found.clone().unwrap_or_else(|| {
+            let (ended, runs) = experiment.ended_in(folder);
+            Self::of(experiment, ended, runs)
+        });
+        let now = now.up_to_date(folder, experiment);
+        if found.as_ref() != Some(&now) {
+            now.write(folder)?;
         }
-        Ok(amended)
+        Ok(now)
     }
 
-    /// The same with in what the experiment has changed since, if in anything; for a folder that can't be written.
+    /// The same with in what the experiment has changed since, if in anything, and how many runs of the folder had ended of
+    /// those that there were to be; nothing is written.
     #[must_use]
-    pub fn amended(mut self, experiment: &Experiment, ended: usize, runs: usize) -> Self {
+    pub fn up_to_date(self, folder: &Path, experiment: &Experiment) -> Self {
+        if self.changes(experiment).is_empty() {
+            return self;
+        }
+        let before = Experiment::parse(self.stands(), Path::new(FILE));
+        let (ended, runs) = before.as_ref().unwrap_or(experiment).ended_in(folder);
+        self.amended(experiment, ended, runs)
+    }
+
+    /// The same with in what the experiment has changed since, if in anything.
+    #[must_use]
+    fn amended(mut self, experiment: &Experiment, ended: usize, runs: usize) -> Self {
         let changed = self.changes(experiment);
         if !changed.is_empty() {
             let content = content(experiment);
@@ -120,9 +134,9 @@ impl Registration {
 
     /// In what an experiment differs from the one that stands, amendments included; none where it doesn't.
     pub fn changes(&self, experiment: &Experiment) -> Vec<String> {
-        let stands = self.amendments.last().map_or(&self.content, |amendment| &amendment.content);
+        let stands = self.stands();
         let new = content(experiment);
-        if *stands == new {
+        if stands == new {
             return vec![];
         }
         let read = |text: &str| Experiment::parse(text, Path::new(FILE));
@@ -133,6 +147,11 @@ impl Registration {
                 vec![format!("what was registered can't be read by this program: {}", problem.unwrap_or_default())]
             }
         }
+    }
+
+    /// The content that holds now.
+    fn stands(&self) -> &str {
+        self.amendments.last().map_or(&self.content, |amendment| &amendment.content)
     }
 
     /// The experiment as it was registered first.
@@ -364,20 +383,35 @@ mod tests {
     fn a_change_is_appended_with_the_runs_that_had_ended() {
         let folder = tempfile::tempdir().unwrap();
         let first = experiment(SMALL);
-        let registered = Registration::keep(folder.path(), &first, 0, 20).unwrap();
-        assert_eq!(Registration::keep(folder.path(), &first, 20, 20).unwrap(), registered);
+        let registered = Registration::keep(folder.path(), &first).unwrap();
+        assert_eq!((registered.ended, registered.runs), (0, 20));
+        // All runs but one end; then the margin changes.
+        for run in first.runs_in(folder.path()).iter().skip(1) {
+            std::fs::create_dir_all(run.directory.path()).unwrap();
+            std::fs::write(run.directory.summary_path(), "{}").unwrap();
+        }
+        assert_eq!(Registration::keep(folder.path(), &first).unwrap(), registered);
         assert_eq!(Registration::read(folder.path()).unwrap(), Some(registered.clone()));
 
         let second = experiment(&SMALL.replace("0.02", "0.01"));
-        let amended = Registration::keep(folder.path(), &second, 20, 20).unwrap();
+        let shown = registered.clone().up_to_date(folder.path(), &second);
+        assert_eq!(Registration::read(folder.path()).unwrap(), Some(registered.clone()), "shown, not written");
+        let amended = Registration::keep(folder.path(), &second).unwrap();
+        assert_eq!(shown.amendments[0].changed, amended.amendments[0].changed);
         assert_eq!((&amended.hash, &amended.registered), (&registered.hash, &registered.registered));
         let [amendment] = &amended.amendments[..] else { panic!("{amended:?}") };
-        assert_eq!((amendment.ended, amendment.runs), (20, 20));
+        assert_eq!((amendment.ended, amendment.runs), (19, 20));
         assert_eq!(amendment.changed, ["metric.margin: 0.02, now 0.01"]);
-        assert_eq!(Registration::keep(folder.path(), &second, 20, 20).unwrap(), amended);
-        // To take it back is a change, too.
-        let back = Registration::keep(folder.path(), &first, 20, 20).unwrap();
-        assert_eq!(back.amendments[1].changed, ["metric.margin: 0.01, now 0.02"]);
+        assert_eq!(Registration::keep(folder.path(), &second).unwrap(), amended);
+        // To take it back is a change, too; other runs are counted as those that there were to be.
+        let third = experiment(&SMALL.replace("[base.task]", "[base.train]\nsteps = 400\n[base.task]"));
+        let back = Registration::keep(folder.path(), &third).unwrap();
+        assert_eq!(back.amendments[1].changed, ["metric.margin: 0.01, now 0.02", "train.steps: 800, now 400"]);
+        assert_eq!((back.amendments[1].ended, back.amendments[1].runs), (19, 20));
+
+        // A folder that has runs before it is registered says so.
+        std::fs::remove_file(folder.path().join(FILE)).unwrap();
+        assert_eq!(Registration::keep(folder.path(), &first).unwrap().ended, 19);
 
         let path = folder.path().join(FILE);
         let edited =

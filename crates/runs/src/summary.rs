@@ -58,7 +58,7 @@ pub struct Summary {
     pub test: Option<Scores>,
     /// The step with the best validation.
     pub best: Option<Best>,
-    /// The test set at that step, of a run that finished.
+    /// The test set at that step, of a run that finished; `None` where the checkpoint of that step was damaged by then.
     pub best_test: Option<Scores>,
     /// BLAKE3 of `metrics.jsonl` as it was then, 64 hex digits.
     pub metrics: String,

@@ -67,10 +67,10 @@ fn seeds_splits_and_indices_give_other_samples() {
 }
 
 #[test]
-fn only_training_data_follow_the_runs_seed() {
-    assert_eq!(Split::Train.data_seed(7), 7);
-    assert_eq!(Split::Validation.data_seed(7), 0);
-    assert_eq!(Split::Test.data_seed(7), 0);
+fn every_split_follows_the_run_s_seed() {
+    for split in [Split::Train, Split::Validation, Split::Test] {
+        assert_eq!(split.data_seed(7), 7);
+    }
 }
 
 #[test]

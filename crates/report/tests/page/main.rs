@@ -351,9 +351,9 @@ fn registered() -> Made {
     let mut made = make("registered", "[predict]\nbetter = \"h8\"", SPLIT, |run| Kind::Learns {
         at: if run.arm == "h8" { 0.99 } else { 0.58 },
     });
-    let before = runs::Registration::keep(&made.folder, &made.experiment, 0, 20).unwrap();
+    runs::Registration::of(&made.experiment, 0, 20).write(&made.folder).unwrap();
     made.experiment.metric.margin = 0.01;
-    before.amended(&made.experiment, 20, 20).write(&made.folder).unwrap();
+    runs::Registration::keep(&made.folder, &made.experiment).unwrap();
     made
 }
 

@@ -9,7 +9,7 @@ use super::{Arm, Regime};
 use crate::{
     config::Config,
     differences,
-    document::{ConfigError, Diagnostic, Document, KeyNode, KeyPlace, Leaf, Problem, Section, Shown, Value},
+    document::{ConfigError, Diagnostic, Document, KeyNode, KeyPlace, Leaf, Problem, Section, Shown, Value, shorten},
     limits, sizes,
 };
 
@@ -24,6 +24,8 @@ pub(super) struct Base<'a> {
     /// A config file, and where it was named.
     file: Option<(PathBuf, Range<usize>)>,
     leaves: Vec<Leaf>,
+    /// Set in every arm, over all else.
+    last: &'a [String],
 }
 
 /// An arm, and the place that made it.
@@ -55,9 +57,9 @@ fn value_span(node: &KeyNode) -> Range<usize> {
 
 impl<'a> Base<'a> {
     /// `base = "..."`, or `[base]` with `config = "..."` and config keys.
-    pub fn read(root: &Section<'a>, path: &'a Path) -> Result<Self, ConfigError> {
+    pub fn read(root: &Section<'a>, path: &'a Path, last: &'a [String]) -> Result<Self, ConfigError> {
         let folder = path.parent().unwrap_or(Path::new(""));
-        let mut base = Self { document: root.document, folder, file: None, leaves: vec![] };
+        let mut base = Self { document: root.document, folder, file: None, leaves: vec![], last };
         let Some(node) = root.get("base") else { return Ok(base) };
         match (&node.value, root.inner("base", node)) {
             (Value::Text(file), _) => base.file = Some((base.beside(file), value_span(node))),
@@ -99,8 +101,8 @@ impl<'a> Base<'a> {
         let all = || self.leaves.iter().chain(leaves);
         let own = [Leaf { key: "name".into(), value: format!("{name:?}"), span: span.clone() }];
         let seed = Leaf { key: "seed".into(), value: "0".into(), span: span.clone() };
-        let overrides: Vec<String> =
-            all().chain(&own).chain([&seed]).map(|leaf| format!("{}={}", leaf.key, leaf.value)).collect();
+        let overrides = all().chain(&own).chain([&seed]).map(|leaf| format!("{}={}", leaf.key, leaf.value));
+        let overrides: Vec<String> = overrides.chain(self.last.iter().cloned()).collect();
         let file = file.or(self.file.as_ref());
         let config = match file {
             Some((path, _)) => Config::load(path, &overrides),
@@ -112,6 +114,9 @@ impl<'a> Base<'a> {
                 let help = diagnostic.help.clone();
                 let problem = diagnostic.problem.clone();
                 match (&diagnostic.place, file) {
+                    (Shown::Override(set), _) if self.last.iter().any(|last| shorten(last, 100) == *set) => {
+                        diagnostic.clone()
+                    }
                     (Shown::Override(set), _) => {
                         let at = all().chain(&own).find(|leaf| format!("{}={}", leaf.key, leaf.value) == *set);
                         let span = at.map_or_else(|| span.clone(), |leaf| leaf.span.clone());
@@ -178,6 +183,15 @@ pub(super) fn read<'a>(root: &Section<'a>, base: &Base<'a>) -> Result<(Vec<Draft
         if drafts[..index].iter().any(|other| other.arm.name == draft.arm.name) {
             let message = format!("there are two arms `{}`", draft.arm.name);
             return Err(impossible_at(root.document, draft.span.clone(), "arms", message));
+        }
+    }
+    let overridden = |draft: &Draft, key: &str| draft.overrides.iter().any(|leaf| leaf.key == key);
+    for set in base.last {
+        let key = set.split_once('=').map_or(set.as_str(), |(key, _)| key).trim();
+        if let Some(draft) = drafts.iter().find(|draft| overridden(draft, key)) {
+            let message =
+                format!("`{set}` can't be set in all arms: `{}` has a value of its own there", draft.arm.name);
+            return Err(impossible_at(root.document, draft.span.clone(), key, message));
         }
     }
     label(&mut drafts);

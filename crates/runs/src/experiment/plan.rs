@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Arm, Tuning};
 use crate::{
     config::Config,
-    document::{ConfigError, Diagnostic, Problem, Section, shorten},
+    document::{ConfigError, Diagnostic, KeyPlace, Problem, Section, shorten},
     limits,
     nearest::{list, nearest},
 };
@@ -39,11 +39,27 @@ impl Check {
 }
 
 /// `looks`: numbers of pairs, rising to all of them.
-pub(super) fn looks(root: &Section<'_>, pairs: usize, repetitions: u64) -> Result<Vec<usize>, ConfigError> {
-    let looks: Vec<usize> = root.value("looks")?.unwrap_or_default();
+///
+/// Where only the number of seeds was set otherwise, the file's looks before it stay, and the last is at the new number.
+pub(super) fn looks(
+    root: &Section<'_>,
+    pairs: usize,
+    repetitions: u64,
+    has_other_seeds: bool,
+) -> Result<Vec<usize>, ConfigError> {
+    let mut looks: Vec<usize> = root.value("looks")?.unwrap_or_default();
+    let is_the_file_s = root.get("looks").is_some_and(|node| matches!(node.place, KeyPlace::File { .. }));
+    if has_other_seeds && is_the_file_s && !looks.is_empty() {
+        looks.retain(|look| *look < pairs);
+        looks.push(pairs);
+        if pairs < FEWEST_PAIRS {
+            looks.clear(); // nothing is decided, at the end or before
+        }
+    }
     let Some((first, last)) = looks.first().zip(looks.last()) else {
         return match root.get("looks") {
             None => Ok(looks),
+            Some(_) if has_other_seeds && is_the_file_s => Ok(looks),
             Some(_) => Err(root.impossible("looks", "there must be at least one look, at all pairs")),
         };
     };

@@ -11,10 +11,11 @@ use super::{
     About, Arm, Experiment, MetricChoice, Regime, SeedList, Tuning, USUAL_PAIRS,
     arms::{self, Base},
     plan, predict,
+    variant::Overrides,
 };
 use crate::{
     config::Config,
-    document::{ConfigError, Diagnostic, Document, KeyNode, Problem, Section, Value, keys_of, shorten},
+    document::{ConfigError, Diagnostic, Document, KeyNode, KeyPlace, Problem, Section, Value, keys_of, shorten},
     limits,
     nearest::{list, nearest},
 };
@@ -40,11 +41,12 @@ const KEYS: [&str; 18] = [
     "grid",
 ];
 /// Reads and checks everything.
-pub(super) fn resolve(text: &str, path: &Path) -> Result<Experiment, ConfigError> {
+pub(super) fn resolve(text: &str, path: &Path, overrides: &Overrides) -> Result<Experiment, ConfigError> {
     let origin = path.display().to_string();
-    let document = Document { origin: &origin, text, overrides: &[], given: &[] };
+    let document = Document { origin: &origin, text, overrides: &overrides.own, given: &overrides.own };
     let table = document.tree()?;
     let root = Section::root(document, &table);
+    settable(&root, &overrides.own)?;
     if root.is_empty() {
         let help = vec!["an experiment needs at least `base`, `baseline`, `[metric]` and `[arms]` or `[grid]`".into()];
         return Err(Diagnostic { help, ..document.at(None, Problem::Empty) }.into());
@@ -55,7 +57,7 @@ pub(super) fn resolve(text: &str, path: &Path) -> Result<Experiment, ConfigError
     let about = about(&root)?;
     let regime = root.value("regime")?.unwrap_or(Regime::Split);
     let metric = metric(&root)?;
-    let base = Base::read(&root, path)?;
+    let base = Base::read(&root, path, &overrides.of_configs)?;
     let (mut arms, grid_key) = arms::read(&root, &base)?;
     let baseline = baseline(&root, &arms)?;
     if root.value("match_d_ff")?.unwrap_or(false) {
@@ -64,11 +66,12 @@ pub(super) fn resolve(text: &str, path: &Path) -> Result<Experiment, ConfigError
     let arms: Vec<Arm> = arms.into_iter().map(|draft| draft.arm).collect();
 
     let repetitions = root.value("repetitions")?.unwrap_or(1);
-    let (seeds, why_seeds) = seeds(&root, repetitions)?;
+    let (seeds, why_seeds) = seeds(&root, repetitions, &overrides.own)?;
     check_offsets(&root, &arms, &seeds, regime)?;
     let tuning = tuning(&root, &arms, &seeds)?;
     let sweep = sweep(&root, &arms, grid_key)?;
-    let looks = plan::looks(&root, seeds.len(), repetitions)?;
+    let has_other_seeds = overrides.own.iter().any(|set| key_of(set) == "seeds");
+    let looks = plan::looks(&root, seeds.len(), repetitions, has_other_seeds)?;
     let vary = plan::vary(&root, &arms, &seeds, tuning.as_ref())?;
     let check = plan::check(&root, &arms, seeds.len(), repetitions)?;
     let predict = predict::read(&root, &arms, &baseline, sweep.as_deref())?;
@@ -102,8 +105,34 @@ pub(super) fn section<'a, T: for<'de> Deserialize<'de>>(
     Ok(Some((section, value)))
 }
 
-fn is_name_character(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
+/// `+`, `=` and `,` are those of [`Variant`](super::Variant)'s names.
+pub(super) fn is_name_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '=' | ',')
+}
+
+/// The key of an override.
+fn key_of(set: &str) -> &str {
+    set.split_once('=').map_or(set, |(key, _)| key).trim()
+}
+
+/// Refuses overrides of what is the file's: its name and words, arms, and the prediction.
+fn settable(root: &Section<'_>, overrides: &[String]) -> Result<(), ConfigError> {
+    for (index, set) in overrides.iter().enumerate() {
+        let key = key_of(set);
+        let first = key.split('.').next().unwrap_or_default();
+        if matches!(first, "name" | "about" | "base" | "arms" | "grid" | "predict") {
+            let message = match first {
+                "arms" | "grid" | "base" => {
+                    "arms are the file's; `model.heads=4` and other keys of a config are set in all of them"
+                }
+                "predict" => "a prediction is made in the file, before the runs",
+                _ => "it is the file's; a folder's name follows from what is set",
+            };
+            let problem = Problem::Impossible { key: shorten(key, 60), message: message.into() };
+            return Err(root.document.at(Some(&KeyPlace::Override(index)), problem).into());
+        }
+    }
+    Ok(())
 }
 
 fn name(root: &Section<'_>, path: &Path) -> Result<String, ConfigError> {
@@ -116,7 +145,7 @@ fn name(root: &Section<'_>, path: &Path) -> Result<String, ConfigError> {
     };
     if name.is_empty() || name.len() > limits::NAME || name.starts_with('.') || !name.chars().all(is_name_character) {
         let message = format!(
-            "the name becomes a folder's: 1 to {} letters, digits, `_`, `-` and `.`, not beginning with `.`",
+            "the name becomes a folder's: 1 to {} letters, digits and `_-.+=,`, not beginning with `.`",
             limits::NAME
         );
         return Err(root.impossible("name", message));
@@ -203,14 +232,21 @@ fn check_seeds(section: &Section<'_>, seeds: SeedList) -> Result<Vec<u64>, Confi
     Ok(seeds)
 }
 
-fn seeds(root: &Section<'_>, repetitions: u64) -> Result<(Vec<u64>, Option<String>), ConfigError> {
+fn seeds(
+    root: &Section<'_>,
+    repetitions: u64,
+    overrides: &[String],
+) -> Result<(Vec<u64>, Option<String>), ConfigError> {
     let seeds = seed_list(root)?.unwrap_or_else(|| (0..USUAL_PAIRS as u64).collect());
+    let is_set = overrides.iter().any(|set| key_of(set) == "seeds");
     let why = root.value::<String>("why_seeds")?.filter(|why| !why.trim().is_empty());
+    let why = why.or_else(|| is_set.then(|| "as many as the command line says".into()));
     if repetitions == 0 || !(seeds.len() as u64).is_multiple_of(repetitions) {
         let message = format!("{} seeds can't be cut into {repetitions} repetitions of equal size", seeds.len());
         return Err(root.impossible("repetitions", message));
     }
     let pairs = seeds.len() / repetitions as usize;
+    let why = why.filter(|why| pairs < USUAL_PAIRS || root.get("why_seeds").is_some() && !why.is_empty());
     if pairs < USUAL_PAIRS && why.is_none() {
         let message = format!("{pairs} pairs are fewer than {USUAL_PAIRS}: say why in `why_seeds = \"...\"`");
         return Err(root.impossible("seeds", message));

@@ -123,7 +123,9 @@ pub(super) fn ledger(experiment: &Experiment, runs: &[LedgerRun<'_>], mixed_ok: 
     };
     let differences = experiment.arms.iter().filter(|arm| arm.name != experiment.baseline).flat_map(|arm| {
         let pair = of(&arm.name).zip(baseline);
-        pair.map(|(ours, theirs)| arm_differences(&arm.name, ours.config, theirs.config)).unwrap_or_default()
+        let found = pair.map(|(ours, theirs)| arm_differences(&arm.name, ours.config, theirs.config));
+        // What varies from pair to pair is not the arms'; it shows where no pair has both.
+        found.unwrap_or_default().into_iter().filter(|difference| !experiment.vary.contains(&difference.key))
     });
     let mut programs = vec![];
     for run in runs.iter().filter(|run| run.arm != experiment.baseline).chain(runs) {
@@ -153,6 +155,7 @@ pub(super) fn ledger(experiment: &Experiment, runs: &[LedgerRun<'_>], mixed_ok: 
         programs,
         backends: backends.into_iter().collect(),
         simd: simd.into_iter().collect(),
+        vary: experiment.vary.clone(),
     };
     for run in runs.iter().filter(|run| run.arm != experiment.baseline) {
         let theirs = runs.iter().find(|other| other.arm == experiment.baseline && other.pair == run.pair);

@@ -16,6 +16,9 @@ impl fmt::Display for Ledger {
         for line in self.implied() {
             writeln!(f, "{:14} {line}", "differs")?;
         }
+        if !self.vary.is_empty() {
+            writeln!(f, "{:14} {} of each pair is its seed, for all arms", "instances", self.vary.join(", "))?;
+        }
         writeln!(f, "{:14} {}", "data", self.equal(self.other_data.len()))?;
         writeln!(f, "{:14} {}", "first weights", self.equal(self.other_weights.len()))?;
         let programs: Vec<String> = self.programs.iter().map(Program::to_string).collect();

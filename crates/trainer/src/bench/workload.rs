@@ -79,7 +79,7 @@ impl Workload {
         let supply = TaskSupply {
             train: generator(Split::Train, config.seed),
             order: TrainingOrder::new(sets, config.seed),
-            validation: generator(Split::Validation, 0),
+            validation: generator(Split::Validation, config.seed),
             evaluated: sets.validation_examples.min(config.train.eval_batch as u64),
         };
         Self {

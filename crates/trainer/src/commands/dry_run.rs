@@ -27,29 +27,11 @@ pub fn run(config: &Config, directory: &RunDirectory, device: &Device, threads: 
     print(parts("Parameters", &arm.parameters()));
     print(parts("FLOPs a step (forward and backward)", &arm.flops_per_step()));
 
-    const STEPS: u64 = 3;
-    let mut trial = config.clone();
-    trial.train.steps = STEPS + 1;
-    trial.train.accumulate = 1; // a step of many micro-batches could take hours
-    trial.train.eval_every = trial.train.steps;
-    trial.train.checkpoint_every = None;
-    trial.train.snapshots = 0;
-    trial.task.sets.validation_examples = config.task.sets.validation_examples.min(config.train.eval_batch as u64);
-    trial.task.sets.test_examples = 1;
-    let step_seconds = time_a_step(&trial, device)? * config.train.accumulate as f64;
-    let model = arm.model(device).map_err(Failure::usage)?.valid();
-    let examples = config.task.sets.validation_examples.min(config.train.eval_batch as u64);
-    let set = FixedSet::new(&config.task.task, Split::Validation, examples, config.train.eval_batch as u64);
-    let started = Instant::now();
-    set.score(&model, device).map_err(Failure::failed)?;
-    let example_seconds = started.elapsed().as_secs_f64() / examples as f64;
-    let evaluations = 1 + config.train.steps / config.train.eval_every;
-    let evaluated = evaluations * config.task.sets.validation_examples + config.task.sets.test_examples;
-    let seconds = step_seconds * config.train.steps as f64 + example_seconds * evaluated as f64;
+    let times = Times::measure(config, device)?;
     print(format!(
         "Time, measured here: {:.1} ms a step, {} in all (evaluation included)",
-        step_seconds * 1e3,
-        duration(Some(Duration::from_secs_f64(seconds))),
+        times.step * 1e3,
+        duration(Some(Duration::from_secs_f64(times.of_run(config)))),
     ));
     match facts::peak_memory() {
         Some(bytes) => print(format!("Memory, measured here: {} MiB", bytes >> 20)),
@@ -57,6 +39,46 @@ pub fn run(config: &Config, directory: &RunDirectory, device: &Device, threads: 
     }
     print(format!("Output: {}", directory.path().display()));
     Ok(Success::Done)
+}
+
+/// Seconds that a config's parts take, measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// An optimiser step.
+    pub step: f64,
+    /// To evaluate a sample.
+    example: f64,
+}
+
+impl Times {
+    /// Takes a few steps, and evaluates one batch.
+    pub fn measure(config: &Config, device: &Device) -> Result<Self, Failure> {
+        const STEPS: u64 = 3;
+        let mut trial = config.clone();
+        trial.train.steps = STEPS + 1;
+        trial.train.accumulate = 1; // a step of many micro-batches could take hours
+        trial.train.eval_every = trial.train.steps;
+        trial.train.checkpoint_every = None;
+        trial.train.snapshots = 0;
+        let batch = config.train.eval_batch as u64;
+        let examples = config.task.sets.validation_examples.min(batch);
+        trial.task.sets.validation_examples = examples;
+        trial.task.sets.test_examples = 1;
+        let step = time_a_step(&trial, device)? * config.train.accumulate as f64;
+        let model = Arm::new(config).model(device).map_err(Failure::usage)?.valid();
+        let set = FixedSet::new(&config.task.task, Split::Validation, config.seed, examples, batch);
+        let started = Instant::now();
+        set.score(&model, device).map_err(Failure::failed)?;
+        Ok(Self { step, example: started.elapsed().as_secs_f64() / examples as f64 })
+    }
+
+    /// A whole run of this config, which may differ from the measured one in its number of steps.
+    pub fn of_run(self, config: &Config) -> f64 {
+        let evaluations = 1 + config.train.steps / config.train.eval_every;
+        // The test set at the end, and at the best step where that is another.
+        let evaluated = evaluations * config.task.sets.validation_examples + 2 * config.task.sets.test_examples;
+        self.step * config.train.steps as f64 + self.example * evaluated as f64
+    }
 }
 
 /// What is trained, on what, and where its files go, in two lines.

@@ -9,6 +9,7 @@ mod files;
 mod generate;
 mod heads;
 mod import;
+mod plan;
 mod report;
 mod runs;
 mod tasks;
@@ -46,6 +47,8 @@ commands! {
     Train(train::TrainArguments) => train::run,
     /// Train the arms of an experiment over paired seeds and decide which is better.
     Compare(compare::CompareArguments) => compare::run,
+    /// Say what an experiment costs, and from a few pairs of a pilot how many it will need.
+    Plan(plan::PlanArguments) => plan::run,
     /// Make results, figures and report.html anew from run directories: of an experiment, or of one run.
     Report(report::ReportArguments) => report::run,
     /// Decide over a table of results from elsewhere by the same rules: one line a run, as CSV.

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use report::page::{self, RunReport};
-use report::{ExperimentReport, ExperimentRuns, TunedExperiment, terminal};
+use report::{ExperimentReport, Results, TunedExperiment, terminal};
 use runs::{Experiment, Registration, RunDirectory, experiment};
 
 use super::files::refuse_linked;
@@ -35,7 +35,8 @@ pub fn run(arguments: &ReportArguments) -> Result<Success, Failure> {
     let page = match kind {
         Kind::Experiment => {
             let experiment = Experiment::of_folder(folder).map_err(Failure::failed)?;
-            show(TunedExperiment::read(experiment, folder), arguments.mixed)?
+            note_changes(&experiment, folder);
+            show(TunedExperiment::read(experiment, folder), arguments.mixed)?.page
         }
         Kind::Run => show_run(folder)?,
     };
@@ -58,34 +59,39 @@ fn unkept(error: impl std::fmt::Display, is_read_only: bool) -> Result<Option<Pa
     Ok(None)
 }
 
-/// Reads the runs of an experiment, writes its results beside them, with what its heads do, prints the summary, and returns the
-/// page's path; none where the folder can only be read.
-pub fn show(experiment: TunedExperiment, mixed: bool) -> Result<Option<PathBuf>, Failure> {
-    let mut runs = experiment.read_runs();
-    keep_registration(&mut runs);
+/// Appends to a folder's registration in what its file was changed by hand. What can't be read or written is shown by the
+/// report all the same, which looks for itself.
+fn note_changes(experiment: &Experiment, folder: &Path) {
+    if let Ok(Some(registered)) = Registration::read(folder) {
+        let now = registered.clone().up_to_date(folder, experiment);
+        if now != registered {
+            drop(now.write(folder));
+        }
+    }
+}
+
+/// What was shown.
+pub struct Shown {
+    /// The page's path; none where the folder can only be read.
+    pub page: Option<PathBuf>,
+    pub results: Results,
+}
+
+/// Reads the runs of an experiment, writes its results beside them, with what its heads do, and prints the summary.
+pub fn show(experiment: TunedExperiment, mixed: bool) -> Result<Shown, Failure> {
+    let runs = experiment.read_runs();
     let report = ExperimentReport::new(&runs, mixed).map_err(Failure::failed)?;
     let report = report.with_heads(unless_failed(heads::of_experiment(&runs)));
     match report.write(&runs.folder) {
         Ok(_) => print_result(&terminal::summary(&report.results, &runs.folder)),
         Err(error) if error.is_unwritten() => {
             print_result(&terminal::answer(&report.results));
-            return unkept(&error, error.is_read_only());
+            let page = unkept(&error, error.is_read_only())?;
+            return Ok(Shown { page, results: report.results });
         }
         Err(error) => return Err(Failure::failed(error)),
     }
-    Ok(Some(runs.folder.join(page::FILE)))
-}
-
-/// Registers what was not, and records what has changed since, with how many runs had ended: whoever looks at the results
-/// next sees it. What can't be written is told in the result all the same.
-fn keep_registration(runs: &mut ExperimentRuns) {
-    let (ended, all) = runs.ended();
-    if ended > 0
-        && runs.registration.is_ok()
-        && let Ok(kept) = Registration::keep(&runs.folder, &runs.declared, ended, all)
-    {
-        runs.registration = Ok(Some(kept));
-    }
+    Ok(Shown { page: Some(runs.folder.join(page::FILE)), results: report.results })
 }
 
 /// Prints a result; what a reader must not miss stands out.

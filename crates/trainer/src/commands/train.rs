@@ -31,7 +31,7 @@ pub struct TrainArguments {
     /// Override a key of the config, such as model.heads=4; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// Seed of the initial weights, the training order and dropout.
+    /// Seed of the initial weights, the data, their order and dropout.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Where to compute: flex or ndarray (CPU), wgpu (any GPU), cuda, metal, rocm, vulkan.

@@ -8,8 +8,8 @@ use crate::screen::output::{lost, tell};
 
 /// The codes, as the help has them.
 pub const CODES: &str = "Exit codes: 0 done, 1 failed, 2 a mistake in the command or a file it names, 3 something that doctor or\n\
-    runs found, 4 diverged (a loss or gradient that is not finite), 130 stopped, 141 done, but what it printed\n\
-    found no reader.";
+    runs found, or what compare --check did not find again, 4 diverged (a loss or gradient that is not finite),\n\
+    130 stopped, 141 done, but what it printed found no reader.";
 
 const FAILED: u8 = 1;
 /// A mistake in the command.

@@ -90,6 +90,17 @@ pub fn tell(text: impl Display) {
     drop(writeln!(stderr(), "{}", shown(&text.to_string())));
 }
 
+/// Prints a line to standard error as a warning: in yellow on a terminal, unless NO_COLOR is set (<https://no-color.org>).
+pub fn warn(text: impl Display) {
+    let text = text.to_string();
+    let text = shown(&text);
+    let is_coloured = is_live() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    drop(match is_coloured {
+        true => writeln!(stderr(), "\u{1b}[33m{text}\u{1b}[0m"),
+        false => writeln!(stderr(), "warning: {text}"),
+    });
+}
+
 /// Prints a line above a live bar, or bars.
 #[expect(clippy::disallowed_methods, reason = "the one place that prints")]
 pub fn above(bar: &ProgressBar, text: impl Display) {

@@ -6,7 +6,7 @@ use model::{CallError, Decoder};
 
 use super::batch::{DeviceBatch, Tally, losses};
 
-/// A set of samples that is the same for every run of a task.
+/// A set of samples that stays the same while a run trains.
 pub struct FixedSet {
     generator: Generator,
     examples: u64,
@@ -15,9 +15,9 @@ pub struct FixedSet {
 }
 
 impl FixedSet {
-    /// The validation or test set of `task`.
-    pub fn new(task: &Task, split: Split, examples: u64, batch: u64) -> Self {
-        Self { generator: Generator::new(task, split, split.data_seed(0)), examples, batch }
+    /// The validation or test set of a run of `task` with seed `run_seed`.
+    pub fn new(task: &Task, split: Split, run_seed: u64, examples: u64, batch: u64) -> Self {
+        Self { generator: Generator::new(task, split, split.data_seed(run_seed)), examples, batch }
     }
 
     /// What `model` scores, which must be in evaluation mode (`model.valid()`).

@@ -121,8 +121,9 @@ fn run(
     // ---- Data ---------------------------------------------------------------------------------------------------------
     let generator = Generator::new(task, Split::Train, Split::Train.data_seed(config.seed));
     let mut order = TrainingOrder::new(sets, config.seed);
-    let validation = FixedSet::new(task, Split::Validation, sets.validation_examples, settings.eval_batch as u64);
-    let test = FixedSet::new(task, Split::Test, sets.test_examples, settings.eval_batch as u64);
+    let set = |split, examples| FixedSet::new(task, split, config.seed, examples, settings.eval_batch as u64);
+    let validation = set(Split::Validation, sets.validation_examples);
+    let test = set(Split::Test, sets.test_examples);
 
     let passed_over = damaged.iter().map(|(step, error)| format!("checkpoint of step {step} passed over: {error}"));
     let mut notes: Vec<String> = passed_over.collect();
@@ -207,9 +208,25 @@ fn run(
         saver.save(&mut log, &model, &optimiser, step, score, best)?;
         return Ok(Ending::Interrupted { step });
     }
-    let (status, test) = match diverged {
-        true => (Status::Diverged { step }, None),
-        false => (Status::Finished, Some(test.score(&model.valid(), device)?.scores())),
+    let (status, tested, best_tested) = match diverged {
+        true => (Status::Diverged { step }, None, None),
+        false => {
+            let last = test.score(&model.valid(), device)?.scores();
+            let at_best = match best.map(|best| best.step).filter(|best| *best != step) {
+                None => best.map(|_| last),
+                Some(best) => match directory.checkpoints().load(best) {
+                    Ok(checkpoint) if checkpoint.origin == saver.origin => {
+                        let misfit = |error| TrainingError::Checkpoint { step: best, error };
+                        let then = arm.model(&training_device)?;
+                        let then = parameters::from_host(then, &checkpoint.model).map_err(misfit)?;
+                        Some(test.score(&then.valid(), device)?.scores())
+                    }
+                    // The result at the end is not lost for it; what is damaged is found when runs are verified.
+                    _ => None,
+                },
+            };
+            (Status::Finished, Some(last), at_best)
+        }
     };
     log.sync()?;
     if !diverged {
@@ -217,7 +234,7 @@ fn run(
     }
     let validation = score.filter(|_| !diverged);
     let (tokens, metrics) = (arm.tokens_after(step), directory.metrics_hash()?);
-    let origin = saver.origin;
+    let (test, best_test, origin) = (tested, best_tested, saver.origin);
     let summary = Summary { status, steps: step, tokens, validation, test, best, best_test, metrics, origin };
     summary.write(&directory.summary_path())?;
     Ok(Ending::Done(Box::new(summary)))

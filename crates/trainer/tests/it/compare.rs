@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use report::results::{Results, RunStatus};
-use runs::{Experiment, RunDirectory};
+use runs::{Experiment, Registration, RunDirectory};
 use statistics::{Statement, statement::Because};
 
 use crate::support::*;
@@ -179,9 +179,164 @@ fn an_experiment_may_grow() {
     place.run("compare test.toml").expect(0);
     place.file("test.toml", HEADS);
     let ran = place.run("compare test.toml").expect(0);
-    assert!(ran.stderr.contains("the experiment there had other seeds"), "{ran:?}");
+    assert!(ran.stderr.contains("when 4 of 4 runs had ended: seeds: 0, 1, now 6, 0 to 5"), "{ran:?}");
     assert_eq!(ran.stderr.matches("done before").count(), 4, "{ran:?}");
     assert_eq!(results(&place, "runs").findings.verdicts[0].found.pairs.len(), 6);
+}
+
+fn registration(place: &Workplace, folder: &str) -> Registration {
+    Registration::read(&place.path().join(folder)).unwrap().unwrap()
+}
+
+/// Names of the folders of runs in a folder, sorted.
+fn runs_in(place: &Workplace, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(place.path().join(folder)).into_iter().flatten().map(|entry| entry.unwrap());
+    let is_run = |entry: &fs::DirEntry| entry.path().join("summary.json").is_file();
+    let mut names: Vec<String> = entries.filter(is_run).map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// What stood before the first run is on record, and whoever changes it afterwards, in the experiment's file or in the folder,
+/// is told on.
+#[test]
+fn a_margin_that_changes_after_the_runs_is_said() {
+    let place = with(&HEADS.replace("seeds = 6", "seeds = 2"));
+    let ran = place.run("compare test.toml").expect(0);
+    assert!(!ran.stderr.contains("warning"), "{ran:?}");
+    let before = registration(&place, "runs/test");
+    assert_eq!((before.ended, before.runs, before.amendments.len()), (0, 4, 0));
+    place.run("compare test.toml").expect(0);
+    assert_eq!(registration(&place, "runs/test"), before);
+
+    place.file("test.toml", HEADS.replace("seeds = 6", "seeds = 2").replace("0.02", "0.05"));
+    let ran = place.run("compare test.toml").expect(0);
+    let said = "when 4 of 4 runs had ended: metric.margin: 0.02, now 0.05";
+    assert!(ran.stderr.contains("warning: ") && ran.stderr.contains(said), "{ran:?}");
+    // By hand, in the folder.
+    let path = place.path().join("runs/test/experiment.toml");
+    fs::write(&path, fs::read_to_string(&path).unwrap().replace("margin = 0.05", "margin = 0.3")).unwrap();
+    place.run("report runs/test").expect(0);
+    let after = registration(&place, "runs/test");
+    assert_eq!((&after.hash, &after.registered), (&before.hash, &before.registered));
+    let changed: Vec<_> =
+        after.amendments.iter().map(|amendment| (amendment.changed.join("; "), amendment.ended)).collect();
+    let expected = [("metric.margin: 0.02, now 0.05", 4), ("metric.margin: 0.05, now 0.3", 4)];
+    assert_eq!(changed, expected.map(|(change, ended)| (change.to_string(), ended)));
+}
+
+/// Other seeds and values by the command line are another experiment, beside the file's.
+#[test]
+fn a_variant_has_a_folder_and_a_registration_of_its_own() {
+    let place = with(HEADS);
+    place.run("compare test.toml --seeds 2 --set train.steps=40 --set metric.margin=0.1").expect(0);
+    let folder = "runs/test+train.steps=40+metric.margin=0.1+seeds=2";
+    let experiment = Experiment::of_folder(&place.path().join(folder)).unwrap();
+    assert_eq!((experiment.metric.margin, experiment.seeds.len()), (0.1, 2));
+    assert!(experiment.arms.iter().all(|arm| arm.config.train.steps == 40));
+    assert_eq!((registration(&place, folder).runs, runs_in(&place, folder).len()), (4, 4));
+    assert!(!place.path().join("runs/test").exists());
+    let ran = place.run("compare test.toml --set model.heads=2").expect(2);
+    assert!(ran.stderr.contains("can't be set in all arms"), "{ran:?}");
+}
+
+/// A difference that is plain after six pairs needs no ten.
+#[test]
+fn an_experiment_ends_at_the_first_look_that_decides() {
+    let experiment = HEADS
+        .replace("regime = \"split\"", "regime = \"free\"")
+        .replace("seeds = 6", "seeds = 10\nlooks = [6, 10]")
+        .replace(
+            "[grid]\n\"model.heads\" = [1, 2]",
+            "[arms.h1]\n[arms.wild]\ntrain.lr = 1000\ntrain.clip_norm = 0\ntrain.warmup = 0\ntrain.schedule = \"constant\"",
+        );
+    let place = with(&experiment);
+    let ran = place.run("compare test.toml").expect(0);
+    assert!(ran.stderr.contains("decided after 6 pairs"), "{ran:?}");
+    assert_eq!(runs_in(&place, "runs/test").len(), 12);
+    // Two arms that are one: nothing decides before the end.
+    let same = HEADS
+        .replace("seeds = 6", "seeds = 10\nlooks = [6, 10]")
+        .replace("[grid]\n\"model.heads\" = [1, 2]", "train.steps = 40\n[arms.h1]\n[arms.again]\nlabel = \"again\"");
+    let place = with(&same);
+    let ran = place.run("compare test.toml").expect(0);
+    assert!(ran.stderr.contains("not decided after 6 pairs"), "{ran:?}");
+    assert_eq!(runs_in(&place, "runs/test").len(), 20);
+}
+
+/// The best of two rates is at an end: the grid grows there for both arms, twice at most, and the choice is found again.
+#[test]
+fn a_grid_of_learning_rates_grows_where_the_best_is_at_its_end() {
+    let tuned = HEADS
+        .replace("[metric]", "[tuning]\nlr = [1e-5, 1e-4]\nseeds = [1000]\n[metric]")
+        .replace("seeds = 6", "seeds = 2");
+    let place = with(&tuned);
+    let ran = place.run("compare test.toml").expect(0);
+    assert!(
+        ran.stderr.contains("the best rate of an arm was at an end of the grid: 0.001, 0.01 tried, too"),
+        "{ran:?}"
+    );
+    let found = results(&place, "runs").tuning.unwrap();
+    assert_eq!(found.extended, [0.001, 0.01]);
+    assert!(found.arms.iter().all(|arm| arm.rates.len() == 4 && arm.chosen == Some(0.01)), "{found:?}");
+    assert_eq!(runs_in(&place, "runs/test/tuning").len(), 8);
+    let again = place.run("compare test.toml").expect(0);
+    assert_eq!((again.stdout, again.stderr.matches("done before").count()), (ran.stdout, 12));
+}
+
+/// The first pairs again, for longer, in a folder of their own.
+#[test]
+fn a_check_trains_the_first_pairs_for_longer() {
+    let place =
+        with(&HEADS.replace("seeds = 6", "seeds = 2").replace("[metric]", "[check]\nsteps = 2\npairs = 1\n[metric]"));
+    place.run("compare test.toml").expect(0);
+    assert_eq!(runs_in(&place, "runs/test").len(), 4);
+    let longer = runs_in(&place, "runs/test/check");
+    assert_eq!(longer.len(), 2);
+    for name in longer {
+        let summary =
+            runs::Summary::read(&place.path().join("runs/test/check").join(name).join("summary.json")).unwrap();
+        assert_eq!(summary.steps, 240);
+    }
+}
+
+/// A plan says what it costs; its pilot is no part of the experiment.
+#[test]
+fn a_pilot_says_how_many_pairs_are_needed() {
+    let place = with(HEADS);
+    let ran = place.run("plan test.toml").expect(0);
+    assert!(ran.stdout.contains("6 pairs") && ran.stdout.contains("12 runs, "), "{ran:?}");
+    assert!(!place.path().join("runs").exists());
+    let ran = place.run("plan test.toml --pilot 2").expect(0);
+    for said in ["from a pilot of 2 pairs", "against", "if there is no difference", "runs/test-pilot"] {
+        assert!(ran.stdout.contains(said), "{said}: {ran:?}");
+    }
+    let pilot = Experiment::of_folder(&place.path().join("runs/test-pilot")).unwrap();
+    assert_eq!(pilot.seeds, [1_000_000, 1_000_001]);
+    assert_eq!(runs_in(&place, "runs/test-pilot").len(), 4);
+    assert!(
+        !place.path().join("runs/test-pilot/registration.json").exists() && !place.path().join("runs/test").exists()
+    );
+}
+
+/// Each pair has an instance of the task and a test set of its own, which its arms share.
+#[test]
+fn pairs_have_instances_and_test_sets_of_their_own() {
+    let place = with(&format!("vary = [\"task.table_seed\"]\n{HEADS}").replace("seeds = 6", "seeds = 2"));
+    let ran = place.run("compare test.toml").expect(0);
+    assert!(ran.stderr.contains("task.table_seed of each pair is its seed, for all arms"), "{ran:?}");
+    let found = results(&place, "runs");
+    assert_eq!(found.ledger.check(found.regime), Ok(()));
+    let data = |arm: usize, run: usize| {
+        let path = place.path().join("runs/test").join(&found.arms[arm].runs[run].directory);
+        let config = runs::Config::load(&path.join("config.toml"), &[]).unwrap();
+        let table = config.task.task.downcast::<data::Registers>().unwrap().table_seed;
+        (table, runs::Manifest::read(&path.join("manifest.json")).unwrap().fingerprints.data)
+    };
+    assert_eq!(data(0, 0), data(1, 0));
+    assert_eq!(data(0, 1), data(1, 1));
+    assert_ne!(data(0, 0).1, data(0, 1).1);
+    assert_eq!((data(0, 0).0, data(0, 1).0), (0, 1));
 }
 
 /// Killed in the middle - the parent, a worker, both - or interrupted, and called again: the same result files.

@@ -3,7 +3,10 @@
 use data::metrics::LOSS;
 use std::fs;
 
+use burn::tensor::Device;
+use model::{Decoder, parameters};
 use runs::{Config, RunDirectory, Status, Summary};
+use trainer::training::evaluate::FixedSet;
 
 use crate::support::*;
 
@@ -106,8 +109,19 @@ fn the_last_and_the_best_checkpoint_are_kept() {
     // So few samples that it soon learns them by heart.
     let config = small(&["task.train_examples=8", "train.steps=200", "train.lr=1e-2", "train.schedule=constant"]);
     let (run, _) = train_here(&config, folder.path());
-    let best = Summary::read(&run.summary_path()).unwrap().best.unwrap();
+    let summary = Summary::read(&run.summary_path()).unwrap();
+    let best = summary.best.unwrap();
     assert!(best.step < 200);
+    // Tested at both steps, each with its own weights.
+    let tested = |step: u64| {
+        let checkpoint = run.checkpoints().load(step).unwrap();
+        let model = Decoder::new(&config.model, config.dims(), config.seed, &Device::flex()).unwrap();
+        let model = parameters::from_host(model, &checkpoint.model).unwrap();
+        let test = FixedSet::new(&config.task.task, data::Split::Test, config.seed, 40, 16);
+        test.score(&model, &Device::flex()).unwrap().scores()
+    };
+    assert_eq!((summary.best_test, summary.test), (Some(tested(best.step)), Some(tested(200))));
+    assert_ne!(summary.best_test, summary.test);
     assert_eq!(run.checkpoints().steps().unwrap(), [best.step, 200]);
     let smallest = metrics(&run)
         .into_iter()

@@ -119,8 +119,11 @@ fn lightning_2924_uneven_batches_are_weighted() {
 fn lightning_2924_a_set_scores_the_same_in_any_batches() {
     let config = small(&[]);
     let model = trainer::training::arm::Arm::new(&config).model(&Device::flex()).unwrap();
-    let score =
-        |batch| FixedSet::new(&config.task.task, Split::Validation, 25, batch).score(&model, &Device::flex()).unwrap();
+    let score = |batch| {
+        FixedSet::new(&config.task.task, Split::Validation, config.seed, 25, batch)
+            .score(&model, &Device::flex())
+            .unwrap()
+    };
     let whole = score(25);
     for batch in [1, 7, 24, 1000] {
         let parts = score(batch);

@@ -121,3 +121,70 @@ fn failures_are_told_in_the_metric_s_unit_and_as_a_share() {
     insta::assert_snapshot!(metric("max_failure = 1.0"), @r"");
     insta::assert_snapshot!(metric("at = \"best\""), @r"");
 }
+
+/// [`SMALL`] as a file, with what the command line has otherwise.
+fn variant(text: &str, seeds: Option<&str>, set: &[&str]) -> Result<Experiment, ConfigError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.toml");
+    fs::write(&path, text).unwrap();
+    let set = set.iter().map(|set| set.to_string()).collect();
+    Experiment::load_variant(&path, &Variant { seeds: seeds.map(str::to_string), set })
+}
+
+#[test]
+fn a_variant_is_an_experiment_of_its_own() {
+    let same = variant(SMALL, None, &[]).unwrap();
+    assert_eq!((same.name.as_str(), same.seeds.len()), ("small", 10));
+    let more =
+        variant(SMALL, Some("20"), &["train.steps=400", "metric.margin = 0.05", "model.positions=\"rope\""]).unwrap();
+    assert_eq!(more.name, "small+train.steps=400+metric.margin=0.05+model.positions=rope+seeds=20");
+    assert_eq!((more.seeds.len(), more.metric.margin, &more.why_seeds), (20, 0.05, &None));
+    assert!(more.arms.iter().all(|arm| arm.config.train.steps == 400));
+    assert_eq!(Experiment::parse(&more.to_toml(), Path::new("alone.toml")).unwrap(), more);
+    // Few seeds are the caller's wish, and that is said.
+    let few = variant(SMALL, Some("3,5,8"), &[]).unwrap();
+    assert_eq!((few.name.as_str(), &few.seeds[..]), ("small+seeds=3,5,8", &[3, 5, 8][..]));
+    assert_eq!(few.why_seeds.as_deref(), Some("as many as the command line says"));
+    // A name of any length stays one.
+    let long = variant(SMALL, None, &["train.steps=400"; 9]).unwrap();
+    assert!(long.name.len() <= 100 && long.name.starts_with("small+train.steps=400"), "{}", long.name);
+    // Looks go as far as there are pairs.
+    let looks = format!("seeds = 20\nlooks = [6, 10, 20]\n{SMALL}");
+    assert_eq!(variant(&looks, Some("15"), &[]).unwrap().looks, [6, 10, 15]);
+    assert_eq!(variant(&looks, Some("40"), &[]).unwrap().looks, [6, 10, 20, 40]);
+    assert_eq!(variant(&looks, Some("3"), &[]).unwrap().looks, Vec::<usize>::new());
+}
+
+#[test]
+fn what_can_t_be_set_is_told_where_it_was_set() {
+    let refused = |seeds, set: &[&str]| {
+        let error = variant(SMALL, seeds, set).unwrap_err().to_string();
+        let path = error.lines().find_map(|line| line.trim().strip_prefix("--> ")).unwrap_or_default().to_string();
+        error.replace(path.rsplit_once("small.toml").map_or("", |(folder, _)| folder), "")
+    };
+    insta::assert_snapshot!(refused(None, &["arms.h1.model.heads=2"]), @r"");
+    insta::assert_snapshot!(refused(None, &["predict.better=h1"]), @r"");
+    insta::assert_snapshot!(refused(None, &["metric.margins=2"]), @r"");
+    insta::assert_snapshot!(refused(None, &["train.stepz=2"]), @r"");
+    insta::assert_snapshot!(refused(None, &["model.heads=2"]), @r"");
+    insta::assert_snapshot!(refused(Some("many"), &[]), @r"");
+}
+
+#[test]
+fn a_grid_is_extended_by_its_own_ratio_twice_at_most() {
+    let text = SMALL.replace("[metric]", "[tuning]\nlr = [1e-3, 3e-3, 1e-2]\nseeds = [1000]\n[metric]");
+    let experiment = parse(&text).unwrap();
+    let above = experiment.extended(&[1e-3, 3e-3, 1e-2], GridEnd::Above).unwrap();
+    assert_eq!(above, [1e-3, 3e-3, 1e-2, 3.33e-2]);
+    let twice = experiment.extended(&above, GridEnd::Above).unwrap();
+    assert_eq!(twice, [1e-3, 3e-3, 1e-2, 3.33e-2, 0.111]);
+    assert_eq!(experiment.extended(&twice, GridEnd::Above), None);
+    assert_eq!(experiment.extended(&twice, GridEnd::Below).unwrap()[0], 3.33e-4);
+    assert_eq!(experiment.extended(&[1e-3], GridEnd::Below), None);
+    // No arm could train at a rate above 1000.
+    let wild = parse(&text.replace("1e-3, 3e-3, 1e-2", "100, 1000")).unwrap();
+    assert_eq!(wild.extended(&[100.0, 1000.0], GridEnd::Above), None);
+    assert_eq!(wild.extended(&[100.0, 1000.0], GridEnd::Below).unwrap(), [10.0, 100.0, 1000.0]);
+    let runs = experiment.tuning_runs_at(Path::new("runs/small"), &above);
+    assert_eq!((runs.len(), runs[6].config.name.as_str()), (8, "h1-lr0.0333"));
+}

@@ -94,7 +94,7 @@ impl Asked {
             return Err(Failure::usage(format!("`{kind}` has no source to read: give its tokens with --prompt")));
         }
         let asked = match (arguments.sample, is_sequence) {
-            (Some(index), _) => Self::sample(task, index),
+            (Some(index), _) => Self::sample(config, index),
             (None, true) => {
                 let Some(source) = &arguments.source else { return Err(nothing_to_read(kind, "--source \"3 1 2\"")) };
                 Self {
@@ -116,9 +116,9 @@ impl Asked {
         Ok(Self { expected, ..asked })
     }
 
-    fn sample(task: &Task, index: u64) -> Self {
+    fn sample(config: &Config, index: u64) -> Self {
         let split = Split::Validation;
-        let sample = Generator::new(task, split, split.data_seed(0)).sample(index);
+        let sample = Generator::new(&config.task.task, split, split.data_seed(config.seed)).sample(index);
         let origin = format!("validation sample {index}");
         match sample.source {
             // The decoder's tokens hold the answer; it begins with nothing of it.

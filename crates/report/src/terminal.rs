@@ -148,7 +148,8 @@ fn enough(results: &Results, arm: &ArmResult) -> String {
 
 fn table(results: &Results) -> String {
     let metric = results.metric.words().to_string();
-    let threshold = results.metric.threshold.map(|threshold| threshold.to_string());
+    let has_steps = results.arms.iter().any(|arm| arm.steps_to_threshold.is_some());
+    let threshold = results.metric.threshold.filter(|_| has_steps).map(|threshold| threshold.to_string());
     let mut rows = vec![vec![
         metric,
         "runs".into(),

@@ -78,6 +78,12 @@ pub fn signed(value: f64, digits: usize) -> String {
     }
 }
 
+/// A level in per cent, two decimals unless they are 0: "95", "98.33".
+pub fn percent(level: f64) -> String {
+    let shown = format!("{:.2}", 100.0 * level);
+    shown.trim_end_matches('0').trim_end_matches('.').into()
+}
+
 /// As a sentence counts: "one" to "ten", then digits.
 pub fn number_word(number: u64) -> String {
     const WORDS: [&str; 11] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
@@ -169,6 +175,30 @@ mod tests {
         assert_eq!((counted(1, "head"), counted(8, "head")), ("1 head".into(), "8 heads".into()));
         assert_eq!((short_commit("0123456789abcdef"), short_commit("äöü")), ("0123456789".into(), "äöü".into()));
         assert_eq!(capital("ärger"), "Ärger");
+    }
+
+    #[test]
+    fn sentences_count_in_words() {
+        assert_eq!([percent(0.95), percent(0.9875), percent(0.99)], ["95", "98.75", "99"]);
+        assert_eq!([signed(0.04, 3), signed(-0.012, 3), signed(-0.0001, 3)], ["+0.040", "-0.012", "0.000"]);
+        assert_eq!([0.02, 0.1, 5.0, 0.0, 1e-12].map(decimals), [3, 2, 1, 3, 6]);
+        assert_eq!(
+            [level("model.layers", "1"), level("task.registers", "6")],
+            ["with one layer", "with six registers"]
+        );
+        assert_eq!([level("model.d_head", "4"), level("train.steps", "800")], ["with d_head = 4", "with 800 steps"]);
+        assert_eq!(
+            [level("model.positions", "\"rotary\""), level("a.xs", "12")],
+            ["with positions = rotary", "with 12 xs"]
+        );
+        let two = [("model.layers".to_string(), "2".to_string()), ("task.registers".to_string(), "4".to_string())];
+        let told = levels(two.iter().map(|(key, value)| (key, value)));
+        assert_eq!(told.as_deref(), Some("with two layers and four registers"));
+        assert_eq!(
+            (by_number("10", "9"), by_number("x", "9")),
+            (std::cmp::Ordering::Greater, std::cmp::Ordering::Greater)
+        );
+        assert_eq!(listed(&["2".into(), "4".into(), "8".into()]), "2, 4 and 8");
     }
 
     #[test]

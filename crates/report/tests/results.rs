@@ -8,7 +8,8 @@ use std::{fs, path::Path};
 
 use headcount_report::{
     Decision, ExperimentReport, ExperimentRuns, Results, ResultsError, TunedExperiment, decision, figures,
-    results::RunStatus, terminal,
+    results::{Findings, RunStatus},
+    terminal,
 };
 use runs::Experiment;
 use statistics::{Statement, TwoArms, prediction::Fate, sweep::SweepAnswer};
@@ -43,9 +44,11 @@ fn eight_heads_beat_one() {
     assert!(results.problems.is_empty());
     assert_eq!(results.ledger.as_ref().unwrap().pairs_compared, 10);
     insta::assert_snapshot!(terminal::summary(&results, Path::new("runs/h1-vs-h8")), @r"
-    h1-vs-h8: Is it so?
+    With one layer, after 800 steps, 8 heads beat 1 head by 0.457 in test accuracy, 0.988 against 0.532 (95 % interval 0.430 to 0.484; 10 pairs, over 10 seeds of one task instance, at one learning rate).
+      8 heads solved it more often than 1 head: 10 of 10 against 0 of 10, p = 0.002
+      correlation of the pairs: 0.58
 
-      after 800 steps, 8 heads beat 1 head by 0.457 (95 % interval 0.430 to 0.484) in test accuracy, 10 pairs
+    h1-vs-h8: Is it so?
 
     test accuracy      runs    mean      sd     IQM    solved  steps to 0.95
     1 head (baseline)    10  0.5318  0.0400  0.5289   0 of 10          never
@@ -188,13 +191,12 @@ fn nothing_is_decided_before_its_pairs_are_complete() {
 /// Neither a verdict nor an interval of differences, anywhere.
 #[track_caller]
 fn nothing_is_told(results: &Results) {
-    let text = serde_json::to_string(results).unwrap();
+    assert_eq!((&results.findings, &results.exploratory), (&Findings::default(), &None));
     let (terminal, figures) = (terminal::summary(results, Path::new("x")), figures::all(results));
-    for word in ["beat", "lost to", "better", "equivalent", "interval "] {
-        let own = text.replace("interval_of_mean", "");
-        assert!(!own.contains(word) && !terminal.contains(word), "{word}: {terminal}");
+    for word in ["beat", "lost to", "better", "equivalent", "interval"] {
+        assert!(!terminal.contains(word) && !results.answer.title.contains(word), "{word}: {terminal}");
     }
-    assert!(figures.iter().all(|figure| figure.name != "differences"));
+    assert!(figures.iter().all(|figure| figure.name != "differences" && figure.name != "repetitions"));
 }
 
 const LOOKS: &str = "seeds = 20\nlooks = [6, 10, 15, 20]";
@@ -370,14 +372,14 @@ fn several_keys_give_a_map() {
     let told: Vec<&str> = results.findings.interactions.iter().map(|found| found.sentence.as_str()).collect();
     assert_eq!(told.len(), 2);
     assert!(
-        told[0].starts_with("going from 1 to 8 heads is worth less with three layers than with one layer: by -0.3"),
+        told[0].starts_with("going from 1 to 8 heads is worth less with three layers than with one layer: by 0.4"),
         "{}",
         told[0]
     );
     let figures: Vec<String> = figures::all(results).into_iter().map(|figure| figure.name).collect();
     assert!(figures.contains(&"heads-needed".to_string()), "{figures:?}");
     let text = terminal::summary(results, Path::new("x"));
-    let map: Vec<&str> = text.lines().filter(|line| line.contains("with three layers and")).collect();
+    let map: Vec<&str> = text.lines().filter(|line| line.starts_with("  with three layers and")).collect();
     assert_eq!(map.len(), 3, "{text}");
 }
 
@@ -415,7 +417,7 @@ fn mean_curves_keep_diverged_runs_at_the_penalty() {
     let before = curve.points.iter().find(|point| point.step == 100).unwrap();
     assert_eq!((before.runs, before.diverged), (10, 0));
     let figure = figures::all(&results).into_iter().find(|figure| figure.name == "accuracy").unwrap();
-    assert!(figure.svg.contains("5 runs diverged, and stand at the penalty"));
+    assert!(figure.svg.contains("5 runs diverged"));
     assert!(terminal::summary(&results, Path::new("x")).contains("diverged runs at the penalty"));
 }
 
@@ -502,9 +504,11 @@ fn learning_rates_are_chosen_by_the_validation_set_and_their_runs_are_found() {
     assert_eq!(results.arms[0].lr, Some(0.01));
     assert_eq!((results.arms[0].finished, results.arms[1].finished), (10, 10));
     insta::assert_snapshot!(terminal::summary(&results, Path::new("runs/tuned")), @r"
-    h1-vs-h8-tuned: Is it so?
+    With one layer, after 800 steps, 8 heads beat 1 head by 0.434 in test accuracy, 0.988 against 0.554 (95 % interval 0.409 to 0.460; 10 pairs, over 10 seeds of one task instance, each at its best learning rate).
+      8 heads solved it more often than 1 head: 10 of 10 against 0 of 10, p = 0.002
+      correlation of the pairs: 0.58
 
-      after 800 steps, 8 heads beat 1 head by 0.434 (95 % interval 0.409 to 0.460) in test accuracy, 10 pairs
+    h1-vs-h8-tuned: Is it so?
 
     test accuracy      runs    mean      sd     IQM    solved  steps to 0.95
     1 head (baseline)    10  0.5542  0.0381  0.5514   0 of 10          never
@@ -518,6 +522,10 @@ fn learning_rates_are_chosen_by_the_validation_set_and_their_runs_are_found() {
     1 head                          0.5167    0.5366  *0.6062
     8 heads                         0.8905   *0.9877   0.0000
     at the edge of the grid for 1 head: a rate beyond it may be better
+    ahead of 1 head at each rate, in validation accuracy:
+      at 0.001: 8 heads +0.3738
+      at 0.003: 8 heads +0.4511
+      at 0.01: 8 heads -0.6062
 
     stability  runs with spikes  spikes  gradient norm p99 / median
     1 head              0 of 10       0                         1.3
@@ -556,7 +564,18 @@ fn a_sweep_has_its_curve_and_each_arm_its_verdict() {
     let [sweep] = &results.findings.sweeps[..] else { panic!("{:?}", results.findings.sweeps) };
     assert_eq!(sweep.found.answer, SweepAnswer::Number { value: 4.0 });
     assert_eq!(results.answer.sentence, sweep.sentence);
-    insta::assert_snapshot!(terminal::answer(&results).split("\n\n").take(3).collect::<Vec<_>>().join("\n\n"), @"");
+    insta::assert_snapshot!(terminal::answer(&results).split("\n\n").take(3).collect::<Vec<_>>().join("\n\n"), @r"
+    With one layer, after 800 steps, this task needs 4 heads: 2 reach 0.652, 4 reach 0.995, more add nothing above the margin of 0.02 (10 pairs, over 10 seeds of one task instance, at one learning rate).
+
+    heads-sweep: Is it so?
+
+    test accuracy      runs    mean      sd     IQM    solved  steps to 0.95  enough
+    1 head (baseline)    10  0.5318  0.0400  0.5289   0 of 10          never      no
+    2 heads              10  0.6518  0.0734  0.6526   0 of 10          never      no
+    4 heads              10  0.9946  0.0044  0.9947  10 of 10            425     yes
+    8 heads              10  0.9905  0.0041  0.9908  10 of 10            425     yes
+    16 heads             10  0.9910  0.0043  0.9906  10 of 10            400     yes
+    ");
     let values: Vec<f64> = results.arms.iter().filter_map(|arm| arm.sweep_value).collect();
     assert_eq!(values, [1.0, 2.0, 4.0, 8.0, 16.0]);
     let names: Vec<_> = figures::all(&results).into_iter().map(|figure| figure.name).collect();

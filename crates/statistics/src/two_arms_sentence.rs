@@ -5,7 +5,7 @@ use crate::power::{FurtherPairs, MOST_PAIRS, Target};
 use crate::solving::Solving;
 use crate::statement::{Because, Statement};
 use crate::two_arms::{Limits, Side, TwoArms};
-use crate::words::{capitalised, count, decimals_of, fixed, percent, whole_percent};
+use crate::words::{count, decimals_of, fixed, percent, whole_percent};
 
 impl TwoArms {
     /// The statement in one sentence without a full stop:
@@ -28,10 +28,10 @@ impl TwoArms {
         )
     }
 
-    /// The sentence without what stands behind it, as a title: "With one layer, after 800 steps, 8 heads beat 1 head by
+    /// The sentence without what stands behind it, for a title: "with one layer, after 800 steps, 8 heads beat 1 head by
     /// 0.400 in test accuracy, 0.993 against 0.593".
     pub fn headline(&self, context: &Context) -> String {
-        capitalised(&format!("{}{}", context.opening(), self.told()))
+        format!("{}{}", context.opening(), self.told())
     }
 
     /// What is said of the two.

@@ -137,6 +137,10 @@ fn both_values_stand_in_the_sentence() {
         "with one layer, after 800 steps, 8 heads beat 1 head by 0.400 in test accuracy, 0.993 against 0.593 (95 % \
          interval 0.395 to 0.405; 10 pairs over 10 instances, at one learning rate)"
     );
+    assert_eq!(
+        found.headline(&context),
+        "with one layer, after 800 steps, 8 heads beat 1 head by 0.400 in test accuracy, 0.993 against 0.593"
+    );
     let lost = compared(around(0.593, 0.02, 10, 0), around(0.993, 0.004, 10, 2), &accuracy(), 0.02);
     let context = Context { scope: Scope::OneInstance, rates: Rates::Tuned, ..Context::unknown() };
     assert_eq!(
@@ -279,6 +283,14 @@ fn a_sweep_says_how_many() {
         found.sentence(&heads(), &context()),
         "With one layer, this task needs 4 heads: 2 reach 0.770, 4 reach 0.993, more add nothing above the margin of 0.02 \
          (10 pairs over 10 instances, at one learning rate)."
+    );
+}
+
+#[test]
+fn a_title_is_the_sentence_without_what_it_rests_on() {
+    assert_eq!(
+        heads_sweep().headline(&heads(), &context()),
+        "With one layer, this task needs 4 heads: 2 reach 0.770, 4 reach 0.993, more add nothing above the margin of 0.02"
     );
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     results::Results,
-    text::{capital, short, wrapped},
+    text::{capital, percent, wrapped},
 };
 use statistics::{Statement, TwoArms, outcome::Direction, pairs::ScoredPair};
 
@@ -156,6 +156,6 @@ fn note(results: &Results) -> String {
     let wide = if arms > 2 { format!(", wide enough for all pairs of {arms} arms") } else { String::new() };
     let diverged = found().flat_map(|found| &found.pairs).any(|pair| pair.arm_diverged || pair.baseline_diverged);
     let rings = if diverged { " Rings: a run of the pair diverged." } else { "" };
-    let level = short(100.0 * level);
+    let level = percent(level);
     format!("Dots: one pair of runs each. Bar: mean with its paired {level} % interval{wide}.{rings}")
 }

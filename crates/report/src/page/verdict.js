@@ -47,6 +47,9 @@ function registeredWords({ time, hash, ended, changes }) {
   return `registered on ${time.slice(0, 10)} ${ended === 0 ? "before the first run" : "after runs had ended"}, BLAKE3 ${hash.slice(0, 10)}${early.join("")}`;
 }
 
+/** A sentence's beginning; the name of an arm stays as it is. */
+const said = (sentence) => (arms.some(({ label }) => sentence.startsWith(label)) ? sentence : capital(sentence));
+
 /** Cards of what some pairs show. The answer stands above those of the results, so that a single sentence is not said again. */
 function foundCards({ sweeps, verdicts, interactions }, isAnswer) {
   const cards = [];
@@ -56,7 +59,7 @@ function foundCards({ sweeps, verdicts, interactions }, isAnswer) {
     const own = verdicts.map((verdict) => verdictCard(verdict, !isAnswer || verdicts.length > 1));
     cards.push(...(verdicts.length > 6 ? [verdictTable(verdicts), el("details", {}, el("summary", {}, "Each arm with its numbers"), own)] : own));
   }
-  if (interactions.length) cards.push(el("div", { class: "verdict" }, interactions.map(({ sentence }) => el("p", { class: "how" }, `${capital(sentence)}.`))));
+  if (interactions.length) cards.push(el("div", { class: "verdict" }, interactions.map(({ sentence }) => el("p", { class: "how" }, `${said(sentence)}.`))));
   return cards;
 }
 
@@ -98,8 +101,8 @@ function verdictCard({ found, sentence, solving, sooner }, isSaid) {
   const { kind } = found.statement;
   return el("div", { class: `verdict ${LOOK[kind] ?? ""}` },
     el("span", { class: `badge ${LOOK[kind] ?? ""}` }, `${found.arm.name}: ${WORDS[kind]}`),
-    isSaid ? el("p", {}, `${capital(sentence)}.`) : null,
-    [solving, sooner].filter(Boolean).map((words) => el("p", { class: "beside" }, `${capital(words)}.`)),
+    isSaid ? el("p", {}, `${said(sentence)}.`) : null,
+    [solving, sooner].filter(Boolean).map((words) => el("p", { class: "beside" }, `${said(words)}.`)),
     el("p", { class: "how" }, how(found)));
 }
 
@@ -130,7 +133,7 @@ function counted({ each }) {
   const differing = each.filter(({ statement }) => ["better", "worse"].includes(statement.kind));
   return el("div", { class: "verdict" },
     el("p", {}, differing.length ? "Those that found a difference:" : "None of them found a difference."),
-    differing.map(({ sentence }) => el("p", { class: "how" }, `${capital(sentence)}.`)));
+    differing.map(({ sentence }) => el("p", { class: "how" }, `${said(sentence)}.`)));
 }
 
 /** The end of the report: what was predicted, and how it ended. */

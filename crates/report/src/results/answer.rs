@@ -19,8 +19,11 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn new(title: impl Into<String>, sentence: impl Into<String>) -> Self {
-        let (title, sentence) = (capital(&title.into()), capital(&sentence.into()));
+    fn new(question: &Question, title: &str, sentence: &str) -> Self {
+        // A name stays as it is: "h8 beat h1".
+        let is_name = |text: &str| question.arms.iter().any(|arm| text.starts_with(&arm.scores.name));
+        let begun = |text: &str| if is_name(text) { text.to_string() } else { capital(text) };
+        let (title, sentence) = (begun(title), begun(sentence));
         let sentence = if sentence.ends_with(['.', '?']) { sentence } else { sentence + "." };
         Self { sentence, title }
     }
@@ -38,23 +41,23 @@ pub(crate) fn answer(
         let sentence = format!(
             "No answer yet: the first look is at {pairs}, and {complete} are complete in every arm, in their order"
         );
-        return Answer::new(format!("No answer yet: {complete} of {pairs} complete"), sentence);
+        return Answer::new(question, &format!("No answer yet: {complete} of {pairs} complete"), &sentence);
     }
     if let Some(repetitions) = repetitions {
-        return Answer::new(repetitions.words(), repetitions.words());
+        return Answer::new(question, &repetitions.words(), &repetitions.words());
     }
     match (&findings.sweeps[..], &findings.verdicts[..]) {
-        ([only], _) => Answer::new(&only.title, &only.sentence),
-        ([], [only]) => Answer::new(&only.title, &only.sentence),
+        ([only], _) => Answer::new(question, &only.title, &only.sentence),
+        ([], [only]) => Answer::new(question, &only.title, &only.sentence),
         ([], verdicts) => {
             let told = told_against(question, verdicts);
-            Answer::new(&told, &told)
+            Answer::new(question, &told, &told)
         }
         (several, _) => {
             let told = told_map(question, several);
             let margin = question.metric.margin;
             let rests = format!("{told} (in {}, at a margin of {margin})", question.metric.words());
-            Answer::new(&told, &rests)
+            Answer::new(question, &told, &rests)
         }
     }
 }

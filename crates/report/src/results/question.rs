@@ -398,7 +398,7 @@ fn told_sooner(steps: &StepsCompared, found: &TwoArms, threshold: Option<f64>) -
     let mut ends = [sign * difference.low, sign * difference.high];
     ends.sort_by(f64::total_cmp);
     let [mean, low, high] = [sign * difference.mean, ends[0], ends[1]].map(|steps| format!("{steps:.0}"));
-    let level = text::short(100.0 * difference.level);
+    let level = text::percent(difference.level);
     let (arm, baseline, threshold) = (&found.arm.name, &found.baseline.name, threshold?);
     Some(format!(
         "{arm} reached {threshold} {word} than {baseline}, by {mean} steps ({level} % interval {low} to {high})"
@@ -410,15 +410,17 @@ fn told_interaction(found: &Interaction, change: &str, here: &str, there: &str, 
         return format!("whether {change} is worth more {here} than {there} can't be told: too few pairs");
     };
     let digits = text::decimals(question.metric.margin);
-    let what = if low > 0.0 {
-        format!("{change} is worth more {here} than {there}")
+    let (what, sign) = if low > 0.0 {
+        (format!("{change} is worth more {here} than {there}"), 1.0)
     } else if high < 0.0 {
-        format!("{change} is worth less {here} than {there}")
+        (format!("{change} is worth less {here} than {there}"), -1.0)
     } else {
-        format!("whether {change} is worth more {here} than {there} is not decided")
+        (format!("whether {change} is worth more {here} than {there} is not decided"), 1.0)
     };
-    let [mean, low, high] = [mean, low, high].map(|value| text::signed(value, digits));
-    let level = text::short(100.0 * found.level);
+    let mut ends = [sign * low, sign * high];
+    ends.sort_by(f64::total_cmp);
+    let [mean, low, high] = [sign * mean, ends[0], ends[1]].map(|value| format!("{value:.digits$}"));
+    let level = text::percent(found.level);
     format!("{what}: by {mean} in {} ({level} % interval {low} to {high})", question.metric.words())
 }
 

@@ -31,7 +31,17 @@ fn a_table_gets_the_same_verdict_as_runs() {
     let found = results(&clear(), &Options { threshold: Some(0.95), ..options() });
     assert_eq!(found.findings.verdicts[0].found.statement, Statement::Better);
     assert_eq!(found.decision, Decision::Decided { pairs: 8 });
-    insta::assert_snapshot!(terminal::answer(&found), @"");
+    insta::assert_snapshot!(terminal::answer(&found), @r"
+    h8 beat h1 by 0.406 in accuracy, 0.989 against 0.583 (95 % interval 0.404 to 0.409; 8 pairs); pairs like these do not exclude another outcome in up to 31 % of runs.
+      h8 solved it more often than h1: 8 of 8 against 0 of 8, p = 0.008
+      correlation of the pairs: -0.16
+
+    heads
+
+    accuracy       runs    mean      sd     IQM  solved
+    h1 (baseline)     8  0.5826  0.0025  0.5822  0 of 8
+    h8                8  0.9890  0.0011  0.9890  8 of 8
+    ");
     let read: Results = serde_json::from_str(&serde_json::to_string(&found).unwrap()).unwrap();
     assert_eq!(read, found);
     assert_eq!(tables::runs(&found).lines().count(), 17);

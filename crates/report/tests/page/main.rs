@@ -415,7 +415,11 @@ fn a_table_of_others_has_its_page() {
     keep("table", &path);
     assert!(!folder.path().join("timings.json").exists());
     let Some(mut browser) = open(&path) else { return };
-    assert!(browser.text("h1").starts_with("This task needs 4 heads: 2 reach 0.80"), "{}", browser.text("h1"));
+    assert!(
+        browser.text("h1").starts_with("After 100 steps, this task needs 4 heads: 2 reach 0.80"),
+        "{}",
+        browser.text("h1")
+    );
     let shown = browser.value("[...document.querySelectorAll('main > section:not([hidden])')].map(({id}) => id)");
     assert_eq!(shown, json!(["verdict", "curves", "differences", "settings", "tables", "repeat", "glossary"]));
     assert!(browser.text("#repeat").contains("trainer import <others>.csv"));

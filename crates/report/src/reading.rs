@@ -43,6 +43,14 @@ impl TunedExperiment {
         }
     }
 
+    /// The runs of every rate that was tried.
+    pub fn tuning_runs(&self) -> Vec<PlannedRun> {
+        let Some(table) = &self.tuning else { return vec![] };
+        let mut rates = self.declared.tuning.as_ref().map_or(vec![], |tuning| tuning.lr.clone());
+        rates.extend(&table.extended);
+        self.declared.tuning_runs_at(&self.folder, &rates)
+    }
+
     /// The runs that train longer, to be trained after the reported ones.
     pub fn check_runs(&self) -> Vec<PlannedRun> {
         self.experiment.check_runs_in(&self.folder)

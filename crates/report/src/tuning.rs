@@ -205,3 +205,51 @@ fn choose(rates: &[RateResult], metric: SplitMetric) -> Option<f64> {
 fn is_beyond(run: &PlannedRun, rates: &[f64]) -> bool {
     run.tuned_lr.is_some_and(|lr| !rates.contains(&lr))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rates(means: &[(f64, f64, usize)]) -> Vec<RateResult> {
+        let rate = |(lr, mean, diverged): &(f64, f64, usize)| RateResult {
+            lr: *lr,
+            values: vec![Some(*mean); 3],
+            diverged: *diverged,
+            missing: 0,
+            mean: Some(*mean),
+        };
+        means.iter().map(rate).collect()
+    }
+
+    fn chosen(means: &[(f64, f64, usize)]) -> Option<f64> {
+        let metric = SplitMetric { split: Split::Validation, ..SplitMetric::USUAL };
+        choose(&rates(means), metric)
+    }
+
+    #[test]
+    fn a_rate_with_more_divergences_is_never_chosen() {
+        assert_eq!(chosen(&[(1e-3, 0.6, 0), (1e-2, 0.9, 0)]), Some(1e-2));
+        assert_eq!(chosen(&[(1e-3, 0.6, 0), (1e-2, 0.9, 1)]), Some(1e-3));
+        // Where all rates diverge at times, those that do least often.
+        assert_eq!(chosen(&[(1e-4, 0.5, 1), (1e-3, 0.6, 1), (1e-2, 0.9, 2)]), Some(1e-3));
+        // The smallest of equals.
+        assert_eq!(chosen(&[(1e-3, 0.6, 0), (1e-2, 0.6, 0)]), Some(1e-3));
+    }
+
+    #[test]
+    fn a_choice_at_an_end_is_told() {
+        let arm = |chosen: Option<f64>, means: &[(f64, f64, usize)]| ArmTuning {
+            arm: "h1".into(),
+            label: "1 head".into(),
+            rates: rates(means),
+            chosen,
+            of_runs: None,
+        };
+        let means = [(1e-4, 0.5, 0), (1e-3, 0.6, 0), (1e-2, 0.9, 0)];
+        assert_eq!(arm(Some(1e-4), &means).edge(), Some(GridEnd::Below));
+        assert_eq!(arm(Some(1e-3), &means).edge(), None);
+        assert_eq!(arm(Some(1e-2), &means).edge(), Some(GridEnd::Above));
+        assert_eq!(arm(Some(1e-2), &means[2..]).edge(), None, "a single rate is no grid");
+        assert_eq!(arm(None, &means).edge(), None);
+    }
+}

@@ -379,6 +379,19 @@ mod tests {
         insta::assert_snapshot!(changed("[arms.h8]", "[arms.h8]\nmodel.heads = 16"), @"arms.h8.model.heads: 8, now 16");
     }
 
+    /// A file of somebody else's program, sealed as it should be: what is in it is said not to be readable, and no more.
+    #[test]
+    fn content_that_nobody_can_read_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut registered = Registration::of(&experiment(SMALL), 0, 20);
+        registered.content = "baseline = \"h1\"\n[base.task]\nkind = \"of another crate\"\n".into();
+        registered.write(folder.path()).unwrap();
+        let read = Registration::read(folder.path()).unwrap().unwrap();
+        let changes = read.changes(&experiment(SMALL));
+        assert!(changes[0].starts_with("what was registered can't be read by this program: "), "{changes:?}");
+        assert_eq!(read.up_to_date(folder.path(), &experiment(SMALL)).amendments.len(), 1);
+    }
+
     #[test]
     fn a_change_is_appended_with_the_runs_that_had_ended() {
         let folder = tempfile::tempdir().unwrap();

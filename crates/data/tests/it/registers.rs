@@ -98,3 +98,27 @@ fn targets_use_every_class() {
     let seen: HashSet<i32> = (0..200).flat_map(|index| generator.sample(index).targets).collect();
     assert_eq!(seen, (0..8).chain([IGNORE]).collect());
 }
+
+/// Instances of the task differ in their table alone, and only declared seeds make any.
+#[test]
+fn an_instance_has_another_table() {
+    let task = Task::new(Registers { registers: 2, values: 3, seq_len: 9, outputs: 5, table_seed: 4 });
+    let instance = task.instance("table_seed", 7).expect("it is an instance seed");
+    let registers = instance.downcast::<Registers>().unwrap();
+    assert_eq!(*registers, Registers { registers: 2, values: 3, seq_len: 9, outputs: 5, table_seed: 7 });
+    assert_eq!(task.instance("table_seed", 4), Some(task.clone()));
+    assert_eq!(task.instance("values", 7), None);
+    assert_eq!(task.instance("table_seed", u64::MAX), None, "no config could hold it");
+}
+
+/// What a task declares as an instance seed is one of its parameters, and takes any seed of an experiment.
+#[test]
+fn every_instance_seed_is_a_parameter() {
+    for kind in Task::kinds() {
+        let task = Task::default_of(kind).unwrap();
+        for key in task.instance_seeds() {
+            assert!(Task::keys(kind).unwrap().contains(key), "{kind}.{key}");
+            assert!(task.instance(key, 1_000_000).is_some(), "{kind}.{key}");
+        }
+    }
+}

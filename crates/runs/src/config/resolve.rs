@@ -19,8 +19,22 @@ use crate::{
 /// The sections of a config.
 const SECTIONS: [&str; 3] = ["task", "model", "train"];
 /// Keys at the top of an experiment file, as far as they tell it from a config.
-const EXPERIMENT_KEYS: [&str; 10] =
-    ["base", "baseline", "regime", "seeds", "repetitions", "about", "metric", "tuning", "arms", "grid"];
+const EXPERIMENT_KEYS: [&str; 14] = [
+    "base",
+    "baseline",
+    "regime",
+    "seeds",
+    "repetitions",
+    "about",
+    "metric",
+    "tuning",
+    "vary",
+    "looks",
+    "predict",
+    "check",
+    "arms",
+    "grid",
+];
 const ROOT_KEYS: [&str; 6] = ["name", "seed", "backend", "task", "model", "train"];
 
 /// Reads and checks everything.

@@ -138,6 +138,14 @@ impl<'a> Section<'a> {
         self.get(key).map(|node| read::value(key, node).map_err(|error| self.refuse(error))).transpose()
     }
 
+    /// A section within this one as its type reads it, its keys checked; `None` where it isn't there.
+    pub fn typed<T: for<'de> Deserialize<'de>>(&self, key: &str) -> Result<Option<(Self, T)>, ConfigError> {
+        let Some(section) = self.section(key)? else { return Ok(None) };
+        section.refuse_unknown(read::keys_of::<T>())?;
+        let value = section.read(&[])?;
+        Ok(Some((section, value)))
+    }
+
     /// The section as a whole, without the keys that `skip` names.
     pub fn read<T: for<'de> Deserialize<'de>>(&self, skip: &[&str]) -> Result<T, ConfigError> {
         T::deserialize(read::section(self.table, skip)).map_err(|error| self.refuse(error))

@@ -127,7 +127,7 @@ pub(super) fn check(
     pairs: usize,
     repetitions: u64,
 ) -> Result<Option<Check>, ConfigError> {
-    let Some((section, check)) = super::resolve::section::<Check>(root, "check")? else { return Ok(None) };
+    let Some((section, check)) = root.typed::<Check>("check")? else { return Ok(None) };
     if !(2..=limits::LONGER).contains(&check.steps) {
         let message = format!("steps = {}: how many times as long it is, 2 to {}", check.steps, limits::LONGER);
         return Err(section.impossible("steps", message));

@@ -110,7 +110,9 @@ fn predicted(
         "better" => {
             let arm = named("better")?;
             if arm == baseline && arms.len() > 2 {
-                let message = format!("`{arm}` is the baseline, and there are several others: name the one that loses");
+                let message = format!(
+                    "`{arm}` is the baseline, and there are several others: an arm is named that is better than it"
+                );
                 return Err(section.impossible("better", message));
             }
             Claim::Better { arm }

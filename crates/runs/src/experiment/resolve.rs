@@ -5,13 +5,10 @@ use std::{
     path::Path,
 };
 
-use serde::Deserialize;
-
 use super::{
     About, Arm, Experiment, MetricChoice, Regime, SeedList, Tuning, USUAL_PAIRS,
     arms::{self, Base},
     plan, predict,
-    variant::Overrides,
 };
 use crate::{
     config::Config,
@@ -40,6 +37,14 @@ const KEYS: [&str; 18] = [
     "arms",
     "grid",
 ];
+
+/// Overrides of an experiment, apart: those of its own keys, and those of every arm's config.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Overrides {
+    pub own: Vec<String>,
+    pub of_configs: Vec<String>,
+}
+
 /// Reads and checks everything.
 pub(super) fn resolve(text: &str, path: &Path, overrides: &Overrides) -> Result<Experiment, ConfigError> {
     let origin = path.display().to_string();
@@ -94,17 +99,6 @@ pub(super) fn resolve(text: &str, path: &Path, overrides: &Overrides) -> Result<
     })
 }
 
-/// A section as its type reads it, its keys checked; `None` where it isn't there.
-pub(super) fn section<'a, T: for<'de> Deserialize<'de>>(
-    root: &Section<'a>,
-    key: &str,
-) -> Result<Option<(Section<'a>, T)>, ConfigError> {
-    let Some(section) = root.section(key)? else { return Ok(None) };
-    section.refuse_unknown(keys_of::<T>())?;
-    let value = section.read(&[])?;
-    Ok(Some((section, value)))
-}
-
 /// `+`, `=` and `,` are those of [`Variant`](super::Variant)'s names.
 pub(super) fn is_name_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '=' | ',')
@@ -154,7 +148,7 @@ fn name(root: &Section<'_>, path: &Path) -> Result<String, ConfigError> {
 }
 
 fn about(root: &Section<'_>) -> Result<About, ConfigError> {
-    let Some((section, about)) = section::<About>(root, "about")? else { return Ok(About::default()) };
+    let Some((section, about)) = root.typed::<About>("about")? else { return Ok(About::default()) };
     if about.minutes.is_some_and(|minutes| !(0.0..f64::INFINITY).contains(&minutes)) {
         return Err(section.impossible("minutes", "no runs take less than 0 minutes, or for ever"));
     }
@@ -288,7 +282,7 @@ fn check_offsets(root: &Section<'_>, arms: &[Arm], seeds: &[u64], regime: Regime
 }
 
 fn tuning(root: &Section<'_>, arms: &[Arm], seeds: &[u64]) -> Result<Option<Tuning>, ConfigError> {
-    let Some((section, tuning)) = section::<Tuning>(root, "tuning")? else { return Ok(None) };
+    let Some((section, tuning)) = root.typed::<Tuning>("tuning")? else { return Ok(None) };
     let Tuning { mut lr, seeds: tuning_seeds } = tuning;
     if lr.is_empty() || lr.len() > limits::RATES {
         let message = format!("{} learning rates: 1 to {} can be tried", lr.len(), limits::RATES);

@@ -3,7 +3,10 @@
 
 use std::path::Path;
 
-use super::{Experiment, resolve};
+use super::{
+    Experiment,
+    resolve::{self, Overrides},
+};
 use crate::{document, document::ConfigError, limits};
 
 /// What is otherwise than in the file.
@@ -18,13 +21,6 @@ pub struct Variant {
 
 /// Sections of a config, whose keys are every arm's.
 const OF_CONFIGS: [&str; 4] = ["task.", "model.", "train.", "backend="];
-
-/// Overrides of an experiment, apart: those of its own keys, and those of every arm's config.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Overrides {
-    pub own: Vec<String>,
-    pub of_configs: Vec<String>,
-}
 
 impl Variant {
     /// Whether it is the file's experiment after all.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ::report::pilot::{ArmPlan, plans};
 use burn::tensor::Device;
 use clap::Args;
-use runs::experiment::{About, Arm, Experiment};
+use runs::experiment::{About, Arm, Experiment, USUAL_PAIRS};
 use runs::{Config, ledger};
 use statistics::plan::{PlanRow, looks_for};
 use statistics::power::Target;
@@ -217,7 +217,8 @@ fn needed(experiment: &Experiment, plans: &[ArmPlan], pairs: usize) -> String {
             }
         }
     }
-    if let Some(looks) = most.and_then(|most| looks_for(most).ok()) {
+    // Fewer than usual would need a reason.
+    if let Some(looks) = most.and_then(|most| looks_for(most.max(USUAL_PAIRS)).ok()) {
         let looks: Vec<String> = Vec::from(looks).iter().map(usize::to_string).collect();
         let last = looks.last().cloned().unwrap_or_default();
         lines.push(format!("\nif it is as the pilot saw: seeds = {last}, looks = [{}]", looks.join(", ")));

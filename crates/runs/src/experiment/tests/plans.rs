@@ -74,34 +74,148 @@ fn a_check_repeats_the_first_pairs_for_longer() {
 
 #[test]
 fn looks_rise_to_all_pairs() {
-    insta::assert_snapshot!(message(&format!("looks = [6, 20]\n{SMALL}")), @r"");
-    insta::assert_snapshot!(message(&format!("looks = [3, 10]\n{SMALL}")), @r"");
-    insta::assert_snapshot!(message(&format!("looks = [6, 6, 10]\n{SMALL}")), @r"");
+    insta::assert_snapshot!(message(&format!("looks = [6, 20]\n{SMALL}")), @r"
+    `looks`: the last look is at all pairs, and there are 10: it can't be at 20
+     --> experiments/small.toml:1:1
+      |
+    1 | looks = [6, 20]
+      | ^^^^^
+    ");
+    insta::assert_snapshot!(message(&format!("looks = [3, 10]\n{SMALL}")), @r"
+    `looks`: 3 pairs decide nothing: the first look comes after 6 or more
+     --> experiments/small.toml:1:1
+      |
+    1 | looks = [3, 10]
+      | ^^^^^
+    ");
+    insta::assert_snapshot!(message(&format!("looks = [6, 6, 10]\n{SMALL}")), @r"
+    `looks`: each look comes after more pairs than the one before
+     --> experiments/small.toml:1:1
+      |
+    1 | looks = [6, 6, 10]
+      | ^^^^^
+    ");
 }
 
 #[test]
 fn only_instance_seeds_vary_and_alike() {
-    insta::assert_snapshot!(message(&format!("vary = [\"task.tables\"]\n{SMALL}")), @r"");
-    insta::assert_snapshot!(message(&format!("vary = [\"model.heads\"]\n{SMALL}")), @r"");
+    insta::assert_snapshot!(message(&format!("vary = [\"task.tables\"]\n{SMALL}")), @r#"
+    `vary = "task.tables"`: unknown instance seed `task.tables`
+     --> experiments/small.toml:1:1
+      |
+    1 | vary = ["task.tables"]
+      | ^^^^
+      = help: did you mean `task.table_seed`?
+    "#);
+    insta::assert_snapshot!(message(&format!("vary = [\"model.heads\"]\n{SMALL}")), @r#"
+    `vary = "model.heads"`: unknown instance seed `model.heads`
+     --> experiments/small.toml:1:1
+      |
+    1 | vary = ["model.heads"]
+      | ^^^^
+      = help: the task `registers` has `task.table_seed`
+    "#);
     let mqar = SMALL.replace("registers", "mqar");
-    insta::assert_snapshot!(message(&format!("vary = [\"task.table_seed\"]\n{mqar}")), @r"");
+    insta::assert_snapshot!(message(&format!("vary = [\"task.table_seed\"]\n{mqar}")), @r#"
+    `vary = "task.table_seed"`: unknown instance seed `task.table_seed`
+     --> experiments/small.toml:1:1
+      |
+    1 | vary = ["task.table_seed"]
+      | ^^^^
+      = help: the task `mqar` has no instances to vary
+    "#);
     let differ = format!("regime = \"free\"\nvary = [\"task.table_seed\"]\n{SMALL}task.table_seed = 3\n");
-    insta::assert_snapshot!(message(&differ), @r"");
+    insta::assert_snapshot!(message(&differ), @r#"
+    `vary`: arms `h1` and `h8` differ in `task.table_seed`: it varies alike
+     --> experiments/small.toml:2:1
+      |
+    2 | vary = ["task.table_seed"]
+      | ^^^^
+    "#);
 }
 
 #[test]
 fn a_prediction_is_about_arms_and_values_that_there_are() {
-    insta::assert_snapshot!(message(&with("[predict]\nbetter = \"h9-l1\"\n")), @r"");
-    insta::assert_snapshot!(message(&with("[predict]\nbetter = \"h8-l1\"\nwhere = { layers = 2 }\n")), @r"");
-    insta::assert_snapshot!(message(&with("[predict]\nbetter = \"h1-l1\"\n")), @r"");
-    insta::assert_snapshot!(message(&with("[predict]\nsufficient = 4\n")), @r"");
-    insta::assert_snapshot!(message(&with("[predict]\nsufficient = 8\nwhere = { layers = 3 }\n")), @r"");
-    insta::assert_snapshot!(message(&with("[predict]\nsufficient = 8\nwhere = { layer = 1 }\n")), @r"");
-    insta::assert_snapshot!(message(&with("[predict]\nsufficient = 8\nwhere = { heads = 1 }\n")), @r"");
-    insta::assert_snapshot!(message(&with("[predict]\nsufficient = 8\nequivalent = true\n")), @r"");
-    insta::assert_snapshot!(message(&with("[predict]\nequivalent = false\n")), @r"");
-    insta::assert_snapshot!(message(&with("[[predict]]\nworse = \"h8-l1\"\n")), @r"");
-    insta::assert_snapshot!(message(&format!("{SMALL}[predict]\nsufficient = 8\n")), @r"");
+    insta::assert_snapshot!(message(&with("[predict]\nbetter = \"h9-l1\"\n")), @r#"
+    `predict.better = "h9-l1"`: unknown arm `h9-l1`
+      --> experiments/small.toml:10:1
+       |
+    10 | better = "h9-l1"
+       | ^^^^^^
+       = help: did you mean `h1-l1`?
+    "#);
+    insta::assert_snapshot!(message(&with("[predict]\nbetter = \"h8-l1\"\nwhere = { layers = 2 }\n")), @r#"
+    `predict.better`: the arm `h8-l1` is not where the prediction says
+      --> experiments/small.toml:10:1
+       |
+    10 | better = "h8-l1"
+       | ^^^^^^
+    "#);
+    insta::assert_snapshot!(message(&with("[predict]\nbetter = \"h1-l1\"\n")), @r#"
+    `predict.better`: `h1-l1` is the baseline, and there are several others: an arm is named that is better than it
+      --> experiments/small.toml:10:1
+       |
+    10 | better = "h1-l1"
+       | ^^^^^^
+    "#);
+    insta::assert_snapshot!(message(&with("[predict]\nsufficient = 4\n")), @r"
+    `predict.sufficient`: no arm has `model.heads = 4`; tried are `1` and `8`
+      --> experiments/small.toml:10:1
+       |
+    10 | sufficient = 4
+       | ^^^^^^^^^^
+    ");
+    insta::assert_snapshot!(message(&with("[predict]\nsufficient = 8\nwhere = { layers = 3 }\n")), @r"
+    `predict.where.layers`: no arm has `model.layers = 3`
+      --> experiments/small.toml:11:11
+       |
+    11 | where = { layers = 3 }
+       |           ^^^^^^
+    ");
+    insta::assert_snapshot!(message(&with("[predict]\nsufficient = 8\nwhere = { layer = 1 }\n")), @r"
+    unknown key `predict.where.layer`
+      --> experiments/small.toml:11:11
+       |
+    11 | where = { layer = 1 }
+       |           ^^^^^
+       = help: did you mean `layers`?
+    ");
+    insta::assert_snapshot!(message(&with("[predict]\nsufficient = 8\nwhere = { heads = 1 }\n")), @r"
+    `predict.where.heads`: `model.heads` is swept: a prediction speaks of all of its values
+      --> experiments/small.toml:11:11
+       |
+    11 | where = { heads = 1 }
+       |           ^^^^^
+    ");
+    insta::assert_snapshot!(message(&with("[predict]\nsufficient = 8\nequivalent = true\n")), @r"
+    `predict.sufficient`: a prediction says one thing: `better`, `equivalent` or `sufficient`; several are `[[predict]]` each
+      --> experiments/small.toml:10:1
+       |
+    10 | sufficient = 8
+       | ^^^^^^^^^^
+    ");
+    insta::assert_snapshot!(message(&with("[predict]\nequivalent = false\n")), @r"
+    `predict.equivalent`: it is `true`, of all arms, or an arm's name
+      --> experiments/small.toml:10:1
+       |
+    10 | equivalent = false
+       | ^^^^^^^^^^
+    ");
+    insta::assert_snapshot!(message(&with("[[predict]]\nworse = \"h8-l1\"\n")), @r#"
+    unknown key `predict.worse`
+      --> experiments/small.toml:10:1
+       |
+    10 | worse = "h8-l1"
+       | ^^^^^
+       = help: valid are `better`, `equivalent`, `sufficient` and `where`
+    "#);
+    insta::assert_snapshot!(message(&format!("{SMALL}[predict]\nsufficient = 8\n")), @r"
+    `predict.sufficient`: there is no sweep whose smallest sufficient value it could be: set `[grid]`, or `sweep`
+      --> experiments/small.toml:10:1
+       |
+    10 | sufficient = 8
+       | ^^^^^^^^^^
+    ");
     // Of two arms the baseline may be the better one.
     let lost = parse(&format!("{SMALL}[predict]\nbetter = \"h1\"\n")).unwrap();
     assert_eq!(lost.predict[0].claim, Claim::Better { arm: "h1".into() });
@@ -109,17 +223,54 @@ fn a_prediction_is_about_arms_and_values_that_there_are() {
 
 #[test]
 fn a_check_is_longer_and_of_pairs_that_there_are() {
-    insta::assert_snapshot!(message(&with("[check]\nsteps = 1\n")), @r"");
-    insta::assert_snapshot!(message(&with("[check]\nsteps = 2\npairs = 11\n")), @r"");
-    insta::assert_snapshot!(message(&with("[base.train]\nsteps = 90_000_000\n[check]\nsteps = 2\n")), @r"");
+    insta::assert_snapshot!(message(&with("[check]\nsteps = 1\n")), @r"
+    `check.steps`: steps = 1: how many times as long it is, 2 to 64
+      --> experiments/small.toml:10:1
+       |
+    10 | steps = 1
+       | ^^^^^
+    ");
+    insta::assert_snapshot!(message(&with("[check]\nsteps = 2\npairs = 11\n")), @r"
+    `check.pairs`: 11 pairs: 1 to the 10 reported
+      --> experiments/small.toml:11:1
+       |
+    11 | pairs = 11
+       | ^^^^^
+    ");
+    insta::assert_snapshot!(message(&with("[base.train]\nsteps = 90_000_000\n[check]\nsteps = 2\n")), @r"
+    `check.steps`: `h1-l1`: `train.steps`: steps = 180000000 is out of range: 0 to 100000000
+      --> experiments/small.toml:12:1
+       |
+    12 | steps = 2
+       | ^^^^^
+    ");
 }
 
 #[test]
 fn failures_are_told_in_the_metric_s_unit_and_as_a_share() {
     let metric = |keys: &str| message(&SMALL.replace("margin = 0.02", &format!("margin = 0.02\n{keys}")));
-    insta::assert_snapshot!(metric("failure_difference = 2"), @r"");
-    insta::assert_snapshot!(metric("max_failure = 1.0"), @r"");
-    insta::assert_snapshot!(metric("at = \"best\""), @r"");
+    insta::assert_snapshot!(metric("failure_difference = 2"), @r"
+    `metric.failure_difference`: failure_difference = 2 is out of range: above 0, at most 1
+     --> experiments/small.toml:4:1
+      |
+    4 | failure_difference = 2
+      | ^^^^^^^^^^^^^^^^^^
+    ");
+    insta::assert_snapshot!(metric("max_failure = 1.0"), @r"
+    `metric.max_failure`: max_failure = 1 is out of range: a share of pairs, above 0 and below 1
+     --> experiments/small.toml:4:1
+      |
+    4 | max_failure = 1.0
+      | ^^^^^^^^^^^
+    ");
+    insta::assert_snapshot!(metric("at = \"best\""), @r#"
+    `metric.at = "best"`: unknown at `best`
+     --> experiments/small.toml:4:1
+      |
+    4 | at = "best"
+      | ^^
+      = help: did you mean `best_validation`?
+    "#);
 }
 
 /// [`SMALL`] as a file, with what the command line has otherwise.
@@ -157,17 +308,44 @@ fn a_variant_is_an_experiment_of_its_own() {
 
 #[test]
 fn what_can_t_be_set_is_told_where_it_was_set() {
-    let refused = |seeds, set: &[&str]| {
-        let error = variant(SMALL, seeds, set).unwrap_err().to_string();
-        let path = error.lines().find_map(|line| line.trim().strip_prefix("--> ")).unwrap_or_default().to_string();
-        error.replace(path.rsplit_once("small.toml").map_or("", |(folder, _)| folder), "")
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.toml");
+    fs::write(&path, SMALL).unwrap();
+    let refused = |seeds: Option<&str>, set: &[&str]| {
+        let set = set.iter().map(|set| set.to_string()).collect();
+        let variant = Variant { seeds: seeds.map(str::to_string), set };
+        let error = Experiment::load_variant(&path, &variant).unwrap_err().to_string();
+        error.replace(&format!("{}/", folder.path().display()), "")
     };
-    insta::assert_snapshot!(refused(None, &["arms.h1.model.heads=2"]), @r"");
-    insta::assert_snapshot!(refused(None, &["predict.better=h1"]), @r"");
-    insta::assert_snapshot!(refused(None, &["metric.margins=2"]), @r"");
-    insta::assert_snapshot!(refused(None, &["train.stepz=2"]), @r"");
-    insta::assert_snapshot!(refused(None, &["model.heads=2"]), @r"");
-    insta::assert_snapshot!(refused(Some("many"), &[]), @r"");
+    insta::assert_snapshot!(refused(None, &["arms.h1.model.heads=2"]), @r"
+    `arms.h1.model.heads`: arms are the file's; `model.heads=4` and other keys of a config are set in all of them
+     --> --set arms.h1.model.heads=2 (over small.toml)
+    ");
+    insta::assert_snapshot!(refused(None, &["predict.better=h1"]), @r"
+    `predict.better`: a prediction is made in the file, before the runs
+     --> --set predict.better=h1 (over small.toml)
+    ");
+    insta::assert_snapshot!(refused(None, &["metric.margins=2"]), @r"
+    unknown key `metric.margins`
+     --> --set metric.margins=2 (over small.toml)
+      = help: did you mean `metric.margin`?
+    ");
+    insta::assert_snapshot!(refused(None, &["train.stepz=2"]), @r"
+    unknown key `train.stepz`
+     --> --set train.stepz=2 (over small.toml)
+      = help: did you mean `train.steps`?
+    ");
+    insta::assert_snapshot!(refused(None, &["model.heads=2"]), @r"
+    `model.heads`: `model.heads=2` can't be set in all arms: `h1` has a value of its own there
+     --> small.toml:6:7
+      |
+    6 | [arms.h1]
+      |       ^^
+    ");
+    insta::assert_snapshot!(refused(Some("many"), &[]), @r"
+    `seeds = many`: expected a number of seeds or a list of them, each 0 or more, found text
+     --> --set seeds=many (over small.toml)
+    ");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use burn::tensor::Device;
 use clap::Args;
 use runs::experiment::Experiment;
 use runs::ledger::{self, Ledger, LedgerRun};
-use runs::{Manifest, Registration, RunError};
+use runs::{Amendment, Manifest, Registration, RunError};
 
 use super::files::refuse_linked;
 use super::report;
@@ -108,13 +108,11 @@ fn keep(experiment: &Experiment, folder: &std::path::Path) -> Result<(), Failure
         ));
     }
     for amendment in &registered.amendments {
-        let (time, changed) = (&amendment.time, amendment.changed.join("; "));
-        warn(format!(
-            "{}: changed on {time}, when {} of {} runs had ended: {changed}",
-            folder.display(),
-            amendment.ended,
-            amendment.runs
-        ));
+        let Amendment { time, changed, ended, runs, .. } = amendment;
+        let changed = changed.join("; ");
+        let said = format!("{}: changed on {time}, when {ended} of {runs} runs had ended: {changed}", folder.display());
+        // Who changes a plan before anything has come out is free to.
+        if *ended > 0 { warn(said) } else { tell(said) }
     }
     Ok(())
 }

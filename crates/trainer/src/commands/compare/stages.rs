@@ -56,6 +56,7 @@ impl Stages<'_> {
                 )));
             }
         };
+        refuse_others(&tuned.tuning_runs(), self.mixed)?;
         if let Some(table) = tuned.tuning() {
             if !table.extended.is_empty() {
                 let rates: Vec<String> = table.extended.iter().map(f64::to_string).collect();
@@ -80,8 +81,8 @@ impl Stages<'_> {
             }
             failed += failures(&ends);
             done = end;
-            // A run that failed may be tried again: nobody looks at the others before.
-            if end < runs.len() && failed == 0 && self.is_decided(&tuned, look)? {
+            // Where a run failed there is nothing to decide until it is tried again; further pairs may not be needed.
+            if end < runs.len() && (failed > 0 || self.is_decided(&tuned, look)?) {
                 break;
             }
         }

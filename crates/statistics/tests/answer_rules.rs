@@ -518,11 +518,12 @@ fn mean_curves_keep_diverged_runs_at_the_penalty() {
     let runs = [
         RunCurve { points: vec![(10, 1.0), (20, 0.5), (30, 0.5)], diverged: false },
         RunCurve { points: vec![(10, 1.5), (20, f64::NAN)], diverged: true },
-        RunCurve { points: vec![(10, 9.0)], diverged: false },
+        // As it is while nothing has diverged: a spike is to be seen. Then no worse than the penalty.
+        RunCurve { points: vec![(10, 9.5), (20, 9.5)], diverged: false },
     ];
     let curve = mean_curve(&runs, &loss).unwrap();
     let shown: Vec<_> = curve.iter().map(|p| (p.step, p.mean, p.runs, p.at_penalty, p.left_out)).collect();
-    assert_eq!(shown, [(10, 1.5, 3, 0, 0), (20, 1.25, 2, 1, 1), (30, 1.25, 2, 1, 1)]);
+    assert_eq!(shown, [(10, 4.0, 3, 0, 0), (20, 1.5, 3, 1, 0), (30, 1.25, 2, 1, 1)]);
 }
 
 #[test]

@@ -17,8 +17,8 @@ use crate::{
 pub struct ExperimentReport {
     /// What was found.
     pub results: Results,
-    /// How long it took.
-    pub timings: Timings,
+    /// How long it took; `None` for results of others.
+    pub timings: Option<Timings>,
     /// What the page shows beside the two.
     pub context: page::PageContext,
     /// What the heads do, where that was analysed.
@@ -34,7 +34,7 @@ impl ExperimentReport {
     /// named in [`Results::problems`].
     pub fn new(runs: &ExperimentRuns, mixed_ok: bool) -> Result<Self, ResultsError> {
         let results = Results::of(runs, mixed_ok)?;
-        Ok(Self { results, timings: Timings::of(runs), context: page::PageContext::of(runs), heads: None })
+        Ok(Self { results, timings: Some(Timings::of(runs)), context: page::PageContext::of(runs), heads: None })
     }
 
     /// With what the heads do.
@@ -59,14 +59,17 @@ impl ExperimentReport {
             Ok::<(), ResultsError>(())
         };
         put("results.json", json(&self.results).as_bytes())?;
-        put("timings.json", json(&self.timings).as_bytes())?;
+        if let Some(timings) = &self.timings {
+            put("timings.json", json(timings).as_bytes())?;
+        }
         put("runs.csv", tables::runs(&self.results).as_bytes())?;
         put("curves.csv", tables::curves(&self.results).as_bytes())?;
         let figures = figures::all(&self.results);
         for figure in &figures {
             put(&format!("figures/{}.svg", figure.name), figure.svg.as_bytes())?;
         }
-        let page = page::of_experiment(&self.results, &self.timings, &self.context, self.heads.as_ref(), &figures);
+        let page =
+            page::of_experiment(&self.results, self.timings.as_ref(), &self.context, self.heads.as_ref(), &figures);
         put(page::FILE, page.as_bytes())?;
         if let Some(heads) = &self.heads {
             let path = folder.join("heads.json");

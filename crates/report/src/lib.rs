@@ -8,6 +8,7 @@
 //! - what was found: [`results`], with the choice of learning rates in [`tuning`]
 //! - how many pairs an experiment will need: [`pilot`]
 //! - what heads do across seeds: [`heads`]
+//! - results of others, from a table: [`table`]
 //! - how it is told: [`figures`], [`page`], [`terminal`], [`tables`]
 //! - numbers and text for people: [`text`]
 
@@ -17,18 +18,17 @@ pub mod page;
 pub mod pilot;
 pub mod reading;
 pub mod results;
+pub mod table;
 pub mod tables;
 pub mod terminal;
 pub mod text;
 pub mod tuning;
 
 mod deciding;
-mod decision;
 mod experiment_report;
 mod limits;
 
-pub use decision::{Decision, decision};
 pub use experiment_report::ExperimentReport;
 pub use reading::{ExperimentRuns, TunedExperiment};
-pub use results::{Results, ResultsError};
+pub use results::{Decision, Results, ResultsError, decision};
 pub use tuning::TuningTable;

@@ -17,8 +17,11 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    figures::{Figure, Section, colours},
-    results::{Results, Timings},
+    figures::{
+        Figure, Section,
+        colours::{self, Line, Mark},
+    },
+    results::{Registered, Results, Timings},
     text::{capital, escaped},
 };
 
@@ -66,10 +69,12 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
 /// The data of a page; see `page/model.js` for how it is read.
 #[derive(Serialize)]
 struct Data<'a> {
+    /// For names of files.
     title: &'a str,
     /// Of an experiment.
     results: Option<&'a Results>,
     timings: Option<&'a Timings>,
+    registered: Option<&'a Registered>,
     /// Of a single run.
     run: Option<&'a RunReport>,
     context: &'a PageContext,
@@ -79,6 +84,8 @@ struct Data<'a> {
     objective: &'static str,
     usual: &'static str,
     arms: Vec<ArmStyle<'a>>,
+    /// See [`Results::at_common_rates`].
+    common_rates: Vec<(f64, Vec<(String, f64)>)>,
     /// What the heads do, where that was analysed; a single run stands in it as an experiment of one arm.
     heads: Option<&'a ExperimentHeads>,
 }
@@ -87,7 +94,7 @@ struct Data<'a> {
 #[derive(Serialize)]
 struct Deciding {
     /// Of the [`MetricInfo`].
-    key: &'static str,
+    key: String,
     words: String,
 }
 
@@ -99,12 +106,26 @@ struct ArmStyle<'a> {
     colour: &'a str,
     /// As SVG's `stroke-dasharray`.
     dash: &'a str,
+    /// What stands on its line.
+    mark: Mark,
+}
+
+/// What a page is called, and what it says first.
+struct Head<'a> {
+    /// The answer, as a title.
+    title: &'a str,
+    /// The answer in full.
+    description: String,
+    lead: String,
+    sentences: Vec<&'a str>,
+    /// What a reader must not miss beside them.
+    warnings: Vec<String>,
 }
 
 /// The page of an experiment, which shows the figures that belong there as they are.
 pub fn of_experiment(
     results: &Results,
-    timings: &Timings,
+    timings: Option<&Timings>,
     context: &PageContext,
     heads: Option<&ExperimentHeads>,
     figures: &[Figure],
@@ -113,55 +134,73 @@ pub fn of_experiment(
     let data = Data {
         title: &results.name,
         results: Some(results),
-        timings: Some(timings),
+        timings,
+        registered: results.registered.as_ref(),
         run: None,
         context,
-        deciding: Deciding { key: results.metric.name.kind.key, words: results.metric.name.words() },
+        deciding: Deciding { key: results.metric.key.clone(), words: results.metric.words().into() },
         objective: OBJECTIVE.key,
         usual: DECIDING.key,
-        arms: styles
-            .map(|(arm, (colour, dash))| ArmStyle { name: &arm.name, label: &arm.label, colour, dash })
-            .collect(),
+        common_rates: results.at_common_rates(),
+        arms: styles.map(|(arm, line)| style(&arm.name, &arm.label, line)).collect(),
         heads,
     };
-    let lead = results.about.question.clone().unwrap_or_default();
-    // Where the sentences are one of each repetition, the page counts them.
-    let sentences = if results.repetitions.is_some() { &[][..] } else { &results.sentences };
-    html(&data, &lead, sentences, figures)
+    let lead = match &results.about.question {
+        Some(question) => format!("{}: {question}", results.name),
+        None => results.name.clone(),
+    };
+    let head = Head {
+        title: &results.answer.title,
+        description: results.answer.sentence.clone(),
+        lead,
+        sentences: vec![&results.answer.sentence],
+        warnings: results.warnings(),
+    };
+    html(&data, &head, figures)
+}
+
+fn style<'a>(name: &'a str, label: &'a str, line: Line) -> ArmStyle<'a> {
+    let Line { colour, dash, mark } = line;
+    ArmStyle { name, label, colour, dash, mark }
 }
 
 /// The page of a single run.
 pub fn of_run(report: &RunReport, heads: Option<&ExperimentHeads>) -> String {
-    let (colour, dash) = colours::FIRST;
-    let arms = vec![ArmStyle { name: &report.arm, label: &report.label, colour, dash }];
-    let context = &report.context;
     let data = Data {
         title: &report.name,
         results: None,
         timings: None,
+        registered: None,
         run: Some(report),
-        context,
-        deciding: Deciding { key: DECIDING.key, words: DECIDING.words.into() },
+        context: &report.context,
+        deciding: Deciding { key: DECIDING.key.into(), words: DECIDING.words.into() },
         objective: OBJECTIVE.key,
         usual: DECIDING.key,
-        arms,
+        common_rates: vec![],
+        arms: vec![style(&report.arm, &report.label, colours::FIRST)],
         heads,
     };
-    html(&data, &report.lead(), &[], &[])
+    let lead = report.lead();
+    let head = Head { title: &report.name, description: lead.clone(), lead, sentences: vec![], warnings: vec![] };
+    html(&data, &head, &[])
 }
 
-fn html(data: &Data, lead: &str, sentences: &[String], figures: &[Figure]) -> String {
+fn html(data: &Data, head: &Head, figures: &[Figure]) -> String {
     // Only maps with keys that aren't text could fail, and there are none.
-    let json = for_script(&serde_json::to_string(data).unwrap_or_default());
-    let sentences: String = sentences.iter().map(|sentence| format!("<p>{}</p>", escaped(sentence))).collect();
+    let json = for_script(&exact(&serde_json::to_string(data).unwrap_or_default()));
+    let sentences = head.sentences.iter().map(|sentence| format!("<p>{}</p>", escaped(sentence)));
+    let warnings =
+        head.warnings.iter().map(|warning| format!("<p class=\"warning\">{}.</p>", escaped(&capital(warning))));
+    let sentences: String = sentences.chain(warnings).collect();
     let hashes =
         [THEME, SCRIPT.as_str()].map(|script| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(script))));
     let parts = [
-        ("TITLE", escaped(data.title)),
+        ("TITLE", escaped(head.title)),
+        ("DESCRIPTION", escaped(&head.description)),
         ("HASHES", hashes.join(" ")),
         ("STYLE", STYLES.join("\n")),
         ("THEME", THEME.to_string()),
-        ("LEAD", escaped(lead)),
+        ("LEAD", escaped(&head.lead)),
         ("SENTENCES", sentences),
         ("DIFFERENCES", shown(figures, Section::Differences)),
         ("SETTINGS", shown(figures, Section::Settings)),
@@ -188,6 +227,7 @@ fn shown(figures: &[Figure], section: Section) -> String {
 /// What the metrics say.
 fn metrics_glossary(metrics: &[MetricInfo]) -> String {
     let entry = |MetricInfo { key, words, about, .. }: &MetricInfo| {
+        let key = escaped(key);
         format!("<div id=\"{key}\"><dt>{}</dt><dd>{}</dd></div>\n", escaped(&capital(words)), escaped(about))
     };
     metrics.iter().map(entry).collect()
@@ -218,6 +258,36 @@ fn fill(skeleton: &str, parts: &[(&str, String)]) -> String {
     page + rest
 }
 
+/// JSON whose whole numbers a browser reads exactly: those above 2^53, of which two may be one for it, become texts.
+fn exact(json: &str) -> String {
+    const MOST: u64 = 1 << 53;
+    let mut text = String::with_capacity(json.len());
+    let (mut rest, mut in_text) = (json, false);
+    let ends = |c: char| matches!(c, ',' | ']' | '}');
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            // What is escaped ends no text.
+            '\\' if in_text => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
+            '"' => {
+                in_text = !in_text;
+                1
+            }
+            '0'..='9' | '-' if !in_text => rest.find(ends).unwrap_or(rest.len()),
+            first => first.len_utf8(),
+        };
+        let Some((token, after)) = rest.split_at_checked(length) else { break };
+        let size = token.trim_start_matches('-');
+        let is_large = !in_text && size.len() > 15 && size.parse::<u64>().is_ok_and(|size| size > MOST - 1);
+        if is_large {
+            text.extend(["\"", token, "\""])
+        } else {
+            text += token
+        }
+        rest = after;
+    }
+    text
+}
+
 /// JSON that can stand in a `<script>`: no text in it can end the element or begin a comment.
 fn for_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
@@ -233,6 +303,28 @@ mod tests {
         let safe = for_script(&serde_json::to_string(hostile).unwrap());
         assert!(!safe.contains('<') && !safe.contains('\u{2028}'));
         assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), hostile);
+    }
+
+    /// jaeger-ui#973: two ids above 2^53 were one in the page.
+    #[test]
+    fn jaeger_ui_973_large_numbers_stay_what_they_are() {
+        let given = serde_json::json!({
+            "seeds": [9_007_199_254_740_991_u64, 9_007_199_254_740_992_u64, 9_007_199_254_740_993_u64, u64::MAX, i64::MIN],
+            "text": "a \"9007199254740993\" \\", "float": 0.123_456_789_012_345_68, "large": 1e300, "é": 12_345_678_901_234_567_u64,
+        });
+        let read: serde_json::Value = serde_json::from_str(&exact(&given.to_string())).unwrap();
+        let seeds = serde_json::json!([
+            9_007_199_254_740_991_u64,
+            "9007199254740992",
+            "9007199254740993",
+            "18446744073709551615",
+            "-9223372036854775808",
+        ]);
+        assert_eq!((&read["seeds"], &read["é"]), (&seeds, &serde_json::json!("12345678901234567")));
+        for key in ["text", "float", "large"] {
+            assert_eq!(read[key], given[key]);
+        }
+        assert_eq!(exact("12345678901234567"), "\"12345678901234567\"");
     }
 
     #[test]

@@ -29,15 +29,12 @@ pub struct ArmPlan {
 /// A statistic that can't be computed.
 pub fn plans(pilot: &ExperimentRuns, looks: usize) -> Result<Vec<ArmPlan>, ResultsError> {
     let experiment = &pilot.experiment;
-    let metric = deciding::metric(experiment);
-    let scale = MetricScale { name: metric.name, direction: metric.direction, best: None, penalty: metric.worst };
+    let scale = deciding::scale(experiment);
     let outcome = |arm: &str, pair: u64| {
         let record = pilot.of_arm(arm).find(|record| record.plan.pair == pair);
         match record.and_then(|record| record.summary()) {
             None => Outcome::Missing,
-            Some(summary) => {
-                deciding::final_value(summary, experiment.metric.name).map_or(Outcome::Diverged, Outcome::Finished)
-            }
+            Some(summary) => deciding::value(summary, &experiment.metric).map_or(Outcome::Diverged, Outcome::Finished),
         }
     };
     let scores = |arm: &runs::Arm| {

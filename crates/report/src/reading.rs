@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use runs::{Experiment, PlannedRun, RunRecord};
+use runs::{Experiment, PlannedRun, Registration, RunRecord};
 
 use crate::tuning::TuningTable;
 
@@ -69,8 +69,10 @@ impl TunedExperiment {
     /// Reads every file of the reported runs but their weights.
     pub fn read_runs(self) -> ExperimentRuns {
         let records = self.runs().into_iter().map(RunRecord::read).collect();
+        let check = self.experiment.check_runs_in(&self.folder).into_iter().map(RunRecord::read).collect();
+        let registration = Registration::read(&self.folder).map_err(|error| error.to_string());
         let Self { folder, declared, experiment, tuning, next_rates: _ } = self;
-        ExperimentRuns { folder, declared, experiment, tuning, records }
+        ExperimentRuns { folder, declared, experiment, tuning, records, check, registration }
     }
 }
 
@@ -87,11 +89,20 @@ pub struct ExperimentRuns {
     pub tuning: Option<TuningTable>,
     /// The reported runs, all arms of one pair together.
     pub records: Vec<RunRecord>,
+    /// Runs that train longer, to see whether the answer holds; none without `[check]`.
+    pub check: Vec<RunRecord>,
+    /// What stood before the first run; `None` where nothing was registered, and why where that can't be read.
+    pub registration: Result<Option<Registration>, String>,
 }
 
 impl ExperimentRuns {
     /// The runs of an arm, in the order of the pairs.
     pub fn of_arm<'a>(&'a self, arm: &'a str) -> impl Iterator<Item = &'a RunRecord> {
         self.records.iter().filter(move |record| record.plan.arm == arm)
+    }
+
+    /// How many of the reported runs have ended, and how many there are.
+    pub fn ended(&self) -> (usize, usize) {
+        (self.records.iter().filter(|record| record.summary().is_some()).count(), self.records.len())
     }
 }

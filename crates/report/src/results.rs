@@ -8,73 +8,107 @@
 //! No number in these files is NaN or infinite. What each metric says and its unit are in [`data::metrics`]; steps
 //! are optimiser steps.
 
+mod answer;
 mod arms;
+mod check;
 mod curves;
+mod metric;
+mod of_experiment;
+mod predictions;
+mod question;
+mod registered;
+mod repetitions;
 mod timings;
-mod verdicts;
 
 use std::{io, path::PathBuf};
 
 use data::metrics::SplitScores;
-use runs::{
-    Ledger, LedgerRun, Mismatch, PlannedRun, Regime, RunError, RunRecord,
-    experiment::{About, MetricChoice},
-};
+use runs::{Ledger, LedgerRun, Mismatch, PlannedRun, Regime, RunError, RunRecord, experiment::About};
 use serde::{Deserialize, Serialize};
 use statistics::{
-    StatisticsError,
-    comparison::Comparison,
-    describe::Description,
-    interval::{PairedInterval, WilsonInterval},
-    outcome::StepsToThreshold,
+    StatisticsError, describe::Description, interval::WilsonInterval, outcome::StepsToThreshold, two_arms::Limits,
 };
 use thiserror::Error;
 
-use crate::{reading::ExperimentRuns, tuning::TuningTable};
+use crate::{
+    reading::ExperimentRuns,
+    tuning::{ArmTuning, TuningTable},
+};
 
+pub use answer::Answer;
 pub use arms::Stability;
+pub use check::Checked;
 pub use curves::{Band, Curve, CurvePoint};
+pub use metric::DecidingMetric;
+pub use predictions::Prediction;
+pub use question::{ArmVerdict, Decision, Findings, InteractionFound, SweepAtLevel, Swept};
+pub use registered::{Change, Registered};
+pub use repetitions::{Repetition, Repetitions};
 pub use timings::{ArmTiming, RunTiming, Timings};
-pub use verdicts::{Repetition, Repetitions};
+
+pub(crate) use answer::answer;
+pub(crate) use arms::Summarised;
+pub(crate) use question::{Contender, Judged, Question};
 
 /// Version of the layout of `results.json`; raised whenever a reader would have to change.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The content of `results.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
+    /// What was found, in words.
+    pub answer: Answer,
+    /// Whether a decision is due, and whether it has come.
+    pub decision: Decision,
     /// Name of the experiment.
     pub name: String,
     /// Question, prediction and so on, as its author wrote them.
     pub about: About,
-    /// In which sense the arms match.
-    pub regime: Regime,
+    /// What was predicted before the runs, and how that ended.
+    pub predictions: Vec<Prediction>,
+    /// What stood before the first run, and what was changed since, with the times: those are in `registration.json`, as
+    /// nothing here depends on when it was done.
+    #[serde(skip)]
+    pub registered: Option<Registered>,
+    /// Whether the answer holds where the arms train longer, once those runs are there.
+    pub check: Option<Checked>,
+    /// What was found, in numbers, at the look that counts. With repetitions, over all pairs together.
+    #[serde(flatten)]
+    pub findings: Findings,
+    /// Over all complete pairs, where there are more than were planned: it decides nothing.
+    pub exploratory: Option<Exploratory>,
+    /// Each part of the seeds on its own, where the experiment has repetitions.
+    pub repetitions: Option<Repetitions>,
+    /// In which sense the arms match; `None` for results of others.
+    pub regime: Option<Regime>,
     /// Name of the arm that the others are compared with.
     pub baseline: String,
-    /// The primary metric, its margin and the threshold at which a run solved the task.
-    pub metric: MetricChoice,
+    /// The deciding metric, its margin and the threshold at which a run solved the task.
+    pub metric: DecidingMetric,
     /// The pairs.
     pub seeds: Vec<u64>,
     /// Why there are fewer than ten.
     pub why_seeds: Option<String>,
-    /// The verdicts in words: one for each arm but the baseline.
-    pub sentences: Vec<String>,
-    /// The verdicts in numbers, in the same order. With repetitions, these are over all pairs together.
-    pub comparisons: Vec<Comparison>,
-    /// Each part of the seeds on its own, where the experiment has repetitions.
-    pub repetitions: Option<Repetitions>,
+    /// The config key along which arms are ordered, where there is one; each arm's number is its `sweep_value`.
+    pub sweep: Option<Swept>,
     /// Every arm, in the order of the experiment.
     pub arms: Vec<ArmResult>,
-    /// The config key along which arms are ordered, where there is one; each arm's number is its `sweep_value`.
-    pub sweep: Option<String>,
     /// How learning rates were chosen, where they were.
     pub tuning: Option<TuningTable>,
-    /// What the arms share.
-    pub ledger: Ledger,
+    /// What the arms share; `None` for results of others.
+    pub ledger: Option<Ledger>,
     /// Runs that are missing or diverged, and why.
     pub problems: Vec<RunProblem>,
+}
+
+/// What more pairs than were planned show: not the registered verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Exploratory {
+    /// How many pairs.
+    pub pairs: usize,
+    pub findings: Findings,
 }
 
 /// One arm.
@@ -86,10 +120,12 @@ pub struct ArmResult {
     pub label: String,
     /// Its number at the sweep's key.
     pub sweep_value: Option<f64>,
-    /// Optimiser steps of a run.
+    /// Its values at the other keys in which arms differ; empty where nothing is swept.
+    pub level: statistics::grid::Level,
+    /// Optimiser steps of a run; 0 where not known.
     pub steps: u64,
-    /// Peak learning rate.
-    pub lr: f64,
+    /// Peak learning rate, where known.
+    pub lr: Option<f64>,
     /// Its runs, in the order of the pairs.
     pub runs: Vec<RunResult>,
     /// How many of them finished.
@@ -98,10 +134,10 @@ pub struct ArmResult {
     pub diverged: usize,
     /// How many say nothing, because they have not run to the end.
     pub missing: usize,
-    /// The primary metric over all runs that aren't missing, a diverged one entering with the worst value.
+    /// The primary metric over all runs that aren't missing, values as they enter: a diverged run with the penalty.
     pub description: Option<Description>,
     /// 95 % Student t interval of the arm's own mean, unpaired; for the sweep curve, not for a verdict.
-    pub interval_of_mean: Option<PairedInterval>,
+    pub interval_of_mean: Option<Limits>,
     /// Share of runs that ended at the threshold or better.
     pub solve_rate: Option<WilsonInterval>,
     /// First validated step at the threshold or better, of every run that isn't missing.
@@ -134,7 +170,7 @@ pub struct RunResult {
     pub status: RunStatus,
     /// Its directory within the experiment's.
     pub directory: String,
-    /// The primary metric; `None` unless it finished.
+    /// The deciding metric; `None` unless it finished.
     pub value: Option<f64>,
     /// Optimiser steps done.
     pub steps: Option<u64>,
@@ -222,27 +258,74 @@ impl Results {
         let ledger = ledger(runs, mixed_ok);
         let regime = experiment.regime;
         ledger.check(regime).map_err(|mismatches| ResultsError::Mismatch { regime, mismatches })?;
-        let arms = arms::arms(runs)?;
-        let verdicts = verdicts::verdicts(experiment, &arms)?;
+        let mut arms = arms::arms(runs)?;
+        let question = of_experiment::question(runs, &arms)?;
+        for (arm, contender) in arms.iter_mut().zip(&question.arms) {
+            arm.level.clone_from(&contender.level);
+        }
+        let judged = question.judge()?;
+        let repetitions = if judged.decision.is_due() { repetitions::of(experiment, &question)? } else { None };
+        let registered = registered::of(runs);
+        let Judged { decision, findings, beyond } = judged;
         Ok(Self {
             schema_version: SCHEMA_VERSION,
+            answer: answer(&question, decision, &findings, repetitions.as_ref()),
+            decision,
             name: experiment.name.clone(),
             about: experiment.about.clone(),
-            regime: experiment.regime,
+            predictions: predictions::of(experiment, &findings),
+            registered,
+            check: check::of(runs, &question, &findings)?,
+            exploratory: beyond.map(|(pairs, findings)| Exploratory { pairs, findings }),
+            findings,
+            repetitions,
+            regime: Some(experiment.regime),
             baseline: experiment.baseline.clone(),
-            metric: experiment.metric,
+            metric: question.metric,
             seeds: experiment.seeds.clone(),
             why_seeds: experiment.why_seeds.clone(),
-            sentences: verdicts.sentences,
-            comparisons: verdicts.comparisons,
-            repetitions: verdicts.repetitions,
+            sweep: question.sweep,
             arms,
-            sweep: experiment.sweep.clone(),
             tuning: tuning.clone(),
-            ledger,
+            ledger: Some(ledger),
             problems: problems(runs),
         })
     }
+
+    /// Where learning rates were tuned: at every rate that all arms tried, by how much each arm is ahead of the baseline in
+    /// the tuning runs (above 0 is better); rates at which one misses a run are left out.
+    pub fn at_common_rates(&self) -> Vec<(f64, Vec<(String, f64)>)> {
+        let Some(tuning) = &self.tuning else { return vec![] };
+        let mean = |arm: &ArmTuning, lr: f64| {
+            let rate = arm.rates.iter().find(|rate| rate.lr == lr).filter(|rate| rate.missing == 0)?;
+            rate.mean
+        };
+        let Some(baseline) = tuning.arms.iter().find(|arm| arm.arm == self.baseline) else { return vec![] };
+        let others = || tuning.arms.iter().filter(|arm| arm.arm != self.baseline);
+        let at = |lr: f64| {
+            let own = mean(baseline, lr)?;
+            let ahead = |arm: &ArmTuning| {
+                Some((arm.label.clone(), self.metric.scale.direction.advantage(mean(arm, lr)? - own)))
+            };
+            Some((lr, others().map(ahead).collect::<Option<Vec<_>>>()?))
+        };
+        baseline.rates.iter().filter_map(|rate| at(rate.lr)).collect()
+    }
+
+    /// Everything that is to be said beside the verdict in the colour of a warning.
+    pub fn warnings(&self) -> Vec<String> {
+        self.registered.iter().flat_map(Registered::warnings).collect()
+    }
+}
+
+/// Whether a decision is due for an experiment, and whether it has come: what terminal, page and files go by, and whoever
+/// runs it may stop at.
+///
+/// # Errors
+/// A statistic that can't be computed.
+pub fn decision(runs: &ExperimentRuns) -> Result<Decision, ResultsError> {
+    let arms = arms::arms(runs)?;
+    Ok(of_experiment::question(runs, &arms)?.judge()?.decision)
 }
 
 /// The ledger of all runs that ended.

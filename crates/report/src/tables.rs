@@ -9,7 +9,7 @@ use crate::results::{Band, Results, RunResult, RunStatus};
 pub fn runs(results: &Results) -> String {
     let metrics: String = SplitMetric::all().map(|metric| metric.name() + ",").collect();
     let mut text = format!(
-        "arm,pair,seed,status,steps,{metrics}best_step,best_validation_loss,first_step_at_threshold,spike_episodes,\
+        "arm,pair,seed,status,steps,value,{metrics}best_step,best_validation_loss,first_step_at_threshold,spike_episodes,\
          gradient_tail,lr,directory\n",
     );
     for arm in &results.arms {
@@ -20,7 +20,14 @@ pub fn runs(results: &Results) -> String {
                 RunStatus::Diverged => "diverged",
                 RunStatus::Missing => "missing",
             };
-            let start = [field(&arm.name), pair.to_string(), seed.to_string(), status.to_string(), shown(run.steps)];
+            let start = [
+                field(&arm.name),
+                pair.to_string(),
+                seed.to_string(),
+                status.to_string(),
+                shown(run.steps),
+                shown(run.value),
+            ];
             let finite = |metric| run.scores.get(metric).and_then(finite);
             let scores = SplitMetric::all().map(|metric| shown(finite(metric)));
             let rest = [
@@ -29,7 +36,7 @@ pub fn runs(results: &Results) -> String {
                 shown(run.first_step_at_threshold),
                 shown(run.spike_episodes),
                 shown(run.gradient_tail),
-                arm.lr.to_string(),
+                shown(arm.lr),
                 field(directory),
             ];
             text += &start.into_iter().chain(scores).chain(rest).collect::<Vec<_>>().join(",");
@@ -42,17 +49,20 @@ pub fn runs(results: &Results) -> String {
 /// One line an arm, split and step.
 pub fn curves(results: &Results) -> String {
     const PARTS: [&str; 6] = ["mean", "minimum", "lower_quartile", "median", "upper_quartile", "maximum"];
-    let columns = METRICS.iter().flat_map(|kind| PARTS.map(|part| format!("{}_{part}", kind.key)));
-    let mut text = format!("arm,split,step,runs,{}\n", columns.collect::<Vec<_>>().join(","));
+    let own = (!METRICS.iter().any(|kind| kind.key == results.metric.key)).then_some(results.metric.key.as_str());
+    let keys: Vec<&str> = METRICS.iter().map(|kind| kind.key).chain(own).collect();
+    let columns = keys.iter().flat_map(|key| PARTS.map(|part| field(&format!("{key}_{part}"))));
+    let mut text = format!("arm,split,step,runs,diverged,{}\n", columns.collect::<Vec<_>>().join(","));
     for arm in &results.arms {
         for curve in &arm.curves {
             for point in &curve.points {
-                let start = [field(&arm.name), curve.split.to_string(), point.step.to_string(), point.runs.to_string()];
-                let numbers = METRICS.iter().flat_map(|kind| match point.bands.get(kind) {
+                let counts = [point.step, point.runs as u64, point.diverged as u64].map(|count| count.to_string());
+                let start = [field(&arm.name), curve.split.to_string()].into_iter().chain(counts);
+                let numbers = keys.iter().flat_map(|key| match point.bands.get(*key) {
                     Some(band) => numbers(*band).map(|number| number.to_string()),
                     None => PARTS.map(|_| String::new()),
                 });
-                text += &start.into_iter().chain(numbers).collect::<Vec<_>>().join(",");
+                text += &start.chain(numbers).collect::<Vec<_>>().join(",");
                 text.push('\n');
             }
         }

@@ -4,13 +4,13 @@ mod heads;
 
 use std::path::Path;
 
-use data::{Split, metrics::SplitMetric};
-use statistics::{outcome::StepsToThreshold, verdict::Verdict};
+use data::Split;
+use statistics::{outcome::StepsToThreshold, sweep::Enough};
 
 use crate::{
     limits::PROBLEMS,
-    results::{ArmResult, CurvePoint, Results},
-    text::aligned,
+    results::{ArmResult, CurvePoint, Decision, Findings, Results, Swept},
+    text::{aligned, counted, levels},
 };
 
 pub use heads::table as heads_table;
@@ -23,16 +23,92 @@ pub fn summary(results: &Results, folder: &Path) -> String {
     format!("{}\n\n{}", answer(results), files(folder))
 }
 
-/// [`summary`] of a result that is in no files.
+/// [`summary`] of a result that is in no files. Lines that begin with [`WARNING`] are to be seen as such.
 pub fn answer(results: &Results) -> String {
-    let mut sections = vec![head(results), table(results), curves(results), tuning(results), stability(results)];
-    sections.push(format!("matching\n{}", indented(&results.ledger.to_string())));
-    sections.push(problems(results));
+    let mut sections = vec![
+        head(results),
+        about(results),
+        table(results),
+        curves(results),
+        tuning(results),
+        stability(results),
+        matching(results),
+        problems(results),
+        ending(results),
+    ];
     sections.retain(|section| !section.is_empty());
     sections.join("\n\n")
 }
 
+/// How a line begins that says what a reader must not miss.
+pub const WARNING: &str = "warning: ";
+
+/// What was found.
 fn head(results: &Results) -> String {
+    let mut lines = vec![results.answer.sentence.clone()];
+    lines.extend(findings(results, &results.findings).into_iter().map(|line| format!("  {line}")));
+    if let Decision::Open { next: Some(next), .. } = results.decision {
+        lines.push(format!("  the next look is at {}", counted(next, "pair")));
+    }
+    if let Some(beyond) = &results.exploratory {
+        lines.push(format!(
+            "  beyond the plan, with {} (exploratory: it decides nothing):",
+            counted(beyond.pairs, "pair")
+        ));
+        let own = match (&beyond.findings.sweeps[..], &beyond.findings.verdicts[..]) {
+            ([only], _) => vec![only.sentence.clone()],
+            ([], [only]) => vec![only.sentence.clone()],
+            _ => findings(results, &beyond.findings),
+        };
+        lines.extend(own.into_iter().map(|line| format!("    {line}")));
+    }
+    lines.extend(results.warnings().into_iter().map(|warning| format!("{WARNING}{warning}")));
+    if let Some(why) = &results.why_seeds {
+        lines.push(format!("  few seeds: {why}"));
+    }
+    lines.join("\n")
+}
+
+/// Beside the answer: each of several sentences, and who solved the task.
+fn findings(results: &Results, findings: &Findings) -> Vec<String> {
+    let mut lines = vec![];
+    if let Some(repetitions) = &results.repetitions {
+        let differs = repetitions.each.iter().filter(|each| each.finds_a_difference());
+        return differs.map(|each| each.sentence.clone()).collect();
+    }
+    if let (Some(swept), true) = (&results.sweep, findings.sweeps.len() > 1) {
+        lines.extend(map(swept, findings).lines().map(String::from));
+    } else if findings.sweeps.is_empty() && findings.verdicts.len() > 1 {
+        lines.extend(findings.verdicts.iter().map(|verdict| verdict.sentence.clone()));
+    }
+    if findings.sweeps.is_empty() {
+        lines.extend(
+            findings.verdicts.iter().flat_map(|verdict| [&verdict.solving, &verdict.sooner]).flatten().cloned(),
+        );
+        if let [only] = &findings.verdicts[..] {
+            lines.extend(only.found.correlation.map(|r| format!("correlation of the pairs: {r:.2}")));
+        }
+    }
+    lines.extend(findings.interactions.iter().map(|interaction| interaction.sentence.clone()));
+    lines
+}
+
+/// The numbers needed, level by level.
+fn map(swept: &Swept, findings: &Findings) -> String {
+    let mut rows = vec![vec![String::new(), format!("{} needed", swept.unit.many), "reached".into()]];
+    for sweep in &findings.sweeps {
+        let reached = sweep.found.steps.iter().map(|step| {
+            let mean = step.description.as_ref().map_or("-".into(), |told| format!("{:.3}", told.mean));
+            format!("{}: {mean}", step.value)
+        });
+        let at = sweep.at.clone().or_else(|| levels(sweep.level.iter())).unwrap_or_default();
+        rows.push(vec![at, sweep.words.clone(), reached.collect::<Vec<_>>().join("  ")]);
+    }
+    aligned(&rows)
+}
+
+/// What it is about.
+fn about(results: &Results) -> String {
     let mut lines = vec![match &results.about.question {
         Some(question) => format!("{}: {question}", results.name),
         None => results.name.clone(),
@@ -40,29 +116,40 @@ fn head(results: &Results) -> String {
     if let Some(prediction) = &results.about.prediction {
         lines.push(format!("predicted: {prediction}"));
     }
-    lines.push(String::new());
-    match &results.repetitions {
-        Some(repetitions) => {
-            let wrong = repetitions.better + repetitions.worse;
-            let (all, equivalent, undecided) = (repetitions.each.len(), repetitions.equivalent, repetitions.undecided);
-            lines.push(format!(
-                "  {all} repetitions: {wrong} found a difference, {equivalent} equivalent, {undecided} undecided"
-            ));
-            let differs =
-                repetitions.each.iter().filter(|each| matches!(each.verdict, Verdict::Better | Verdict::Worse));
-            lines.extend(differs.map(|each| format!("  {}", each.sentence)));
-        }
-        None => lines.extend(results.sentences.iter().map(|sentence| format!("  {sentence}"))),
-    }
-    if let Some(why) = &results.why_seeds {
-        lines.push(format!("  few seeds: {why}"));
-    }
     lines.join("\n")
 }
 
+/// What stood before, whether it came so, and whether it holds.
+fn ending(results: &Results) -> String {
+    let mut lines = vec![];
+    lines.extend(results.check.iter().map(|check| format!("check: {}", check.sentence)));
+    lines.extend(results.registered.iter().map(|registered| registered.words()));
+    let told = results.predictions.iter();
+    lines.extend(told.map(|told| format!("prediction {}: {}", told.fate.words(), told.predicted)));
+    lines.join("\n")
+}
+
+fn matching(results: &Results) -> String {
+    let ledger = results.ledger.as_ref();
+    ledger.map_or(String::new(), |ledger| format!("matching\n{}", indented(&ledger.to_string())))
+}
+
+/// Whether an arm of a sweep is enough, in a word; nothing before that is known.
+fn enough(results: &Results, arm: &ArmResult) -> String {
+    let steps = results.findings.sweeps.iter().filter(|sweep| sweep.level == arm.level).flat_map(|s| &s.found.steps);
+    let own = steps.into_iter().find(|step| Some(step.value) == arm.sweep_value);
+    own.map_or(String::new(), |step| match step.enough {
+        Enough::Sufficient => "yes".into(),
+        Enough::Insufficient => "no".into(),
+        Enough::FailuresOpen => "failures open".into(),
+        Enough::Open => "open".into(),
+    })
+}
+
 fn table(results: &Results) -> String {
-    let metric = results.metric.name.words();
-    let threshold = results.metric.threshold.map(|threshold| threshold.to_string());
+    let metric = results.metric.words().to_string();
+    let has_steps = results.arms.iter().any(|arm| arm.steps_to_threshold.is_some());
+    let threshold = results.metric.threshold.filter(|_| has_steps).map(|threshold| threshold.to_string());
     let mut rows = vec![vec![
         metric,
         "runs".into(),
@@ -72,6 +159,10 @@ fn table(results: &Results) -> String {
         "solved".into(),
         threshold.map_or(String::new(), |threshold| format!("steps to {threshold}")),
     ]];
+    let is_swept = !results.findings.sweeps.is_empty();
+    if is_swept {
+        rows[0].push("enough".into());
+    }
     for arm in &results.arms {
         let number = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.4}"));
         let description = arm.description.as_ref();
@@ -90,6 +181,9 @@ fn table(results: &Results) -> String {
             arm.solve_rate.as_ref().map_or(String::new(), |rate| format!("{} of {}", rate.successes, rate.trials)),
             arm.steps_to_threshold.as_ref().map_or(String::new(), steps),
         ]);
+        if let Some(row) = rows.last_mut().filter(|_| is_swept) {
+            row.push(enough(results, arm));
+        }
     }
     aligned(&rows)
 }
@@ -105,11 +199,13 @@ fn steps(steps: &StepsToThreshold) -> String {
 
 /// The mean validation curve of every arm, on one scale.
 fn curves(results: &Results) -> String {
-    let shown = SplitMetric { split: Split::Validation, ..results.metric.name };
+    let splits = [Split::Test, Split::Validation];
+    let is_there = |split: &Split| results.arms.iter().any(|arm| arm.curves.iter().any(|curve| curve.split == *split));
+    let Some(split) = splits.into_iter().find(is_there) else { return String::new() };
     let points = |arm: &ArmResult| -> Vec<(u64, f64)> {
-        let curve = arm.curves.iter().find(|curve| curve.split == Split::Validation);
+        let curve = arm.curves.iter().find(|curve| curve.split == split);
         let points = curve.map(|curve| curve.points.as_slice()).unwrap_or_default();
-        let mean = |point: &CurvePoint| Some((point.step, point.bands.get(shown.kind)?.mean));
+        let mean = |point: &CurvePoint| Some((point.step, point.bands.get(&results.metric.key)?.mean));
         points.iter().filter_map(mean).collect()
     };
     let all: Vec<(u64, f64)> = results.arms.iter().flat_map(points).collect();
@@ -119,7 +215,11 @@ fn curves(results: &Results) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut rows = vec![format!("{} over {last} steps, {low:.3} ▁ to {high:.3} █", shown.words())];
+    let key = results.metric.key.replace('_', " ");
+    let words = if split == Split::Test { results.metric.words().to_string() } else { format!("{split} {key}") };
+    let diverged: usize = results.arms.iter().map(|arm| arm.diverged).sum();
+    let at_penalty = if diverged > 0 { ", diverged runs at the penalty" } else { "" };
+    let mut rows = vec![format!("{words} over {last} steps, {low:.3} ▁ to {high:.3} █{at_penalty}")];
     let width = results.arms.iter().map(|arm| arm.label.chars().count()).max().unwrap_or_default();
     for arm in &results.arms {
         rows.push(format!("{:width$}  {}", arm.label, small_curve(&points(arm), last, low, high)));
@@ -161,14 +261,34 @@ fn tuning(results: &Results) -> String {
         let arms = at_edge.join(" and ");
         table += &format!("\nat the edge of the grid for {arms}: a rate beyond it may be better");
     }
+    table += &common_rates(results);
     for gap in tuning.gaps() {
         table += &format!("\n{gap}");
     }
     table
 }
 
+/// What the tuning runs say at every rate that all arms tried: whether the verdict is one of the rate.
+fn common_rates(results: &Results) -> String {
+    let Some(tuning) = &results.tuning else { return String::new() };
+    let told = |(lr, differences): (f64, Vec<(String, f64)>)| {
+        let parts = differences.into_iter().map(|(label, difference)| format!("{label} {difference:+.4}"));
+        format!("\n  at {lr}: {}", parts.collect::<Vec<_>>().join(", "))
+    };
+    let rates: String = results.at_common_rates().into_iter().map(told).collect();
+    if rates.is_empty() {
+        return rates;
+    }
+    let baseline = results.arms.iter().find(|arm| arm.name == results.baseline);
+    let baseline = baseline.map_or("", |arm| arm.label.as_str());
+    format!("\nahead of {baseline} at each rate, in {}:{rates}", tuning.metric.words())
+}
+
 /// How steadily the arms trained (see [`statistics::stability`]).
 fn stability(results: &Results) -> String {
+    if results.ledger.is_none() {
+        return String::new();
+    }
     let mut rows =
         vec![["stability", "runs with spikes", "spikes", "gradient norm p99 / median"].map(String::from).to_vec()];
     for arm in &results.arms {

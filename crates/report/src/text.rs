@@ -60,6 +60,90 @@ pub fn short(number: f64) -> String {
     }
 }
 
+/// Decimals that show two digits of a width such as a margin, at most 6; three where it is 0.
+pub fn decimals(width: f64) -> usize {
+    if width <= 0.0 {
+        return 3;
+    }
+    ((-width.log10() - 1e-9).ceil() + 1.0).clamp(0.0, 6.0) as usize
+}
+
+/// With so many decimals and its sign: "+0.040", "-0.012", "0.000".
+pub fn signed(value: f64, digits: usize) -> String {
+    let text = format!("{value:+.digits$}");
+    if text.chars().all(|c| matches!(c, '+' | '-' | '0' | '.')) {
+        text.trim_start_matches(['+', '-']).into()
+    } else {
+        text
+    }
+}
+
+/// A level in per cent, two decimals unless they are 0: "95", "98.33".
+pub fn percent(level: f64) -> String {
+    let shown = format!("{:.2}", 100.0 * level);
+    shown.trim_end_matches('0').trim_end_matches('.').into()
+}
+
+/// As a sentence counts: "one" to "ten", then digits.
+pub fn number_word(number: u64) -> String {
+    const WORDS: [&str; 11] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    usize::try_from(number)
+        .ok()
+        .and_then(|at| WORDS.get(at))
+        .map_or_else(|| number.to_string(), |word| word.to_string())
+}
+
+/// One noun for many: "heads" of "head".
+pub fn counted_word(number: u64, one: &str) -> String {
+    format!("{} {one}{}", number_word(number), if number == 1 { "" } else { "s" })
+}
+
+/// Part of a config key that people read: `model.d_head` is "d_head".
+pub fn key_name(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
+/// A config key with its value in TOML as a sentence begins or goes on: "with one layer", "with 4 registers", "with
+/// d_head = 4".
+pub fn level(key: &str, value: &str) -> String {
+    let name = key_name(key);
+    let plain = value.trim_matches('"');
+    match (value.parse::<u64>(), name.strip_suffix('s')) {
+        (Ok(number), Some(one)) if !name.contains('_') && !matches!(name, "steps") => {
+            format!("with {}", counted_word(number, one))
+        }
+        (Ok(number), _) if name == "steps" => format!("with {}", counted(number as usize, "step")),
+        _ => format!("with {name} = {plain}"),
+    }
+}
+
+/// Several of them: "with two layers and four registers".
+pub fn levels<'a>(level: impl Iterator<Item = (&'a String, &'a String)>) -> Option<String> {
+    let told: Vec<String> = level.map(|(key, value)| self::level(key, value)).collect();
+    let (first, rest) = told.split_first()?;
+    let rest = rest.iter().map(|next| format!(" and {}", next.strip_prefix("with ").unwrap_or(next)));
+    Some(first.clone() + &rest.collect::<String>())
+}
+
+/// Numbers by their size, before whatever is none.
+pub fn by_number(a: &str, b: &str) -> std::cmp::Ordering {
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => a.total_cmp(&b),
+        (Ok(_), Err(_)) => std::cmp::Ordering::Less,
+        (Err(_), Ok(_)) => std::cmp::Ordering::Greater,
+        _ => a.cmp(b),
+    }
+}
+
+/// "4", "4 and 8", "2, 4 and 8".
+pub fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
 /// Columns padded to equal width, the first to the left and the others to the right.
 pub fn aligned(rows: &[Vec<String>]) -> String {
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
@@ -91,6 +175,30 @@ mod tests {
         assert_eq!((counted(1, "head"), counted(8, "head")), ("1 head".into(), "8 heads".into()));
         assert_eq!((short_commit("0123456789abcdef"), short_commit("äöü")), ("0123456789".into(), "äöü".into()));
         assert_eq!(capital("ärger"), "Ärger");
+    }
+
+    #[test]
+    fn sentences_count_in_words() {
+        assert_eq!([percent(0.95), percent(0.9875), percent(0.99)], ["95", "98.75", "99"]);
+        assert_eq!([signed(0.04, 3), signed(-0.012, 3), signed(-0.0001, 3)], ["+0.040", "-0.012", "0.000"]);
+        assert_eq!([0.02, 0.1, 5.0, 0.0, 1e-12].map(decimals), [3, 2, 1, 3, 6]);
+        assert_eq!(
+            [level("model.layers", "1"), level("task.registers", "6")],
+            ["with one layer", "with six registers"]
+        );
+        assert_eq!([level("model.d_head", "4"), level("train.steps", "800")], ["with d_head = 4", "with 800 steps"]);
+        assert_eq!(
+            [level("model.positions", "\"rotary\""), level("a.xs", "12")],
+            ["with positions = rotary", "with 12 xs"]
+        );
+        let two = [("model.layers".to_string(), "2".to_string()), ("task.registers".to_string(), "4".to_string())];
+        let told = levels(two.iter().map(|(key, value)| (key, value)));
+        assert_eq!(told.as_deref(), Some("with two layers and four registers"));
+        assert_eq!(
+            (by_number("10", "9"), by_number("x", "9")),
+            (std::cmp::Ordering::Greater, std::cmp::Ordering::Greater)
+        );
+        assert_eq!(listed(&["2".into(), "4".into(), "8".into()]), "2, 4 and 8");
     }
 
     #[test]

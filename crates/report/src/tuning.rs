@@ -117,7 +117,7 @@ impl TuningTable {
     fn of(experiment: &Experiment, folder: &Path, rates: &[f64], records: &[RunRecord]) -> Option<Self> {
         let tuning = experiment.tuning.as_ref()?;
         let metric = SplitMetric { split: Split::Validation, ..experiment.metric.name };
-        let worst = deciding::metric(experiment).worst;
+        let worst = deciding::scale(experiment).penalty;
         let arm = |arm: &runs::Arm| {
             let rate = |lr: &f64| {
                 let tried = records.iter().filter(|r| r.plan.arm == arm.name && r.plan.tuned_lr == Some(*lr));

@@ -6,12 +6,6 @@ use statrs::distribution::{Binomial, ChiSquared, Continuous, ContinuousCDF, Disc
 use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
 
-/// The t that a Student t variable of `degrees_of_freedom` (at least 1) exceeds in magnitude with probability
-/// 1 − `level`.
-pub(crate) fn student_t_critical(level: f64, degrees_of_freedom: usize) -> f64 {
-    student_t_upper((1.0 - level) / 2.0, degrees_of_freedom as f64)
-}
-
 /// The t that a Student t variable of `degrees_of_freedom` (at least 1) exceeds with probability `upper_tail`.
 pub(crate) fn student_t_upper(upper_tail: f64, degrees_of_freedom: f64) -> f64 {
     let student = student_t(degrees_of_freedom);
@@ -27,13 +21,8 @@ pub(crate) fn student_t_upper(upper_tail: f64, degrees_of_freedom: f64) -> f64 {
     critical
 }
 
-/// The probability that a Student t variable exceeds |`statistic`| in magnitude.
-pub(crate) fn student_t_two_sided(statistic: f64, degrees_of_freedom: usize) -> f64 {
-    student_t_two_sided_at(statistic, degrees_of_freedom as f64)
-}
-
-/// [`student_t_two_sided`] for degrees of freedom that need not be whole.
-pub(crate) fn student_t_two_sided_at(statistic: f64, degrees_of_freedom: f64) -> f64 {
+/// The probability that a Student t variable exceeds |`statistic`| in magnitude; degrees of freedom need not be whole.
+pub(crate) fn student_t_two_sided(statistic: f64, degrees_of_freedom: f64) -> f64 {
     (2.0 * student_t(degrees_of_freedom).sf(statistic.abs())).min(1.0)
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::describe::{mean_of_checked, standard_deviation};
-use crate::distributions::{student_t_two_sided_at, student_t_upper};
+use crate::distributions::{student_t_two_sided, student_t_upper};
 use crate::error::{StatisticsError, check_values};
 use crate::pairs::SampleSpread;
 
@@ -34,14 +34,14 @@ impl MeanEstimate {
         let largest = differences.iter().fold(0.0, |most: f64, d| most.max(d.abs()));
         let spread = standard_deviation(differences)?;
         let standard_deviation = if spread <= ROUNDING * largest { 0.0 } else { spread };
-        let over_pairs = standard_deviation.powi(2) / pairs as f64;
-        let over_samples = samples.map_or(0.0, |samples| samples.variance_of_mean());
+        // Errors, not variances, so that squares of large and small numbers neither overflow nor vanish.
+        let of_pairs = standard_deviation / (pairs as f64).sqrt();
+        let of_samples = samples.map_or(0.0, |samples| samples.standard_deviation / (samples.samples as f64).sqrt());
         let freedom = (pairs - 1) as f64;
-        let standard_error = (over_pairs + over_samples).sqrt();
+        let standard_error = of_pairs.hypot(of_samples);
         let degrees_of_freedom = match samples {
             Some(samples) if standard_error > 0.0 => {
-                // Shares of the variance, so that squares of small numbers do not vanish.
-                let share = over_pairs / (over_pairs + over_samples);
+                let share = (of_pairs / standard_error).powi(2);
                 1.0 / (share.powi(2) / freedom + (1.0 - share).powi(2) / (samples.samples - 1) as f64)
             }
             _ => freedom,
@@ -59,7 +59,35 @@ impl MeanEstimate {
         self.mean + self.reach(tail)
     }
 
-    /// Both limits, each with its own `tail`.
+    /// Both limits, each with its own `tail` (Student 1908; `scipy.stats.ttest_rel`): mean ± t·standard error. Where all
+    /// differences are equal it is that point.
+    ///
+    /// # How often it covers
+    ///
+    /// Per cent of 95 % intervals that hold the true mean, from `tests/simulation.rs` (20,000 simulations, ± 0.15; discrete
+    /// differences counted out exactly). What is missing to 100 is the rate of wrong "better" or "worse" at margin 0 where
+    /// the true mean is 0.
+    ///
+    /// | differences | n = 8 | n = 10 |
+    /// |---|---|---|
+    /// | normal | 95.0 | 95.0 |
+    /// | of two arms alike, exponential | 96.1 | 95.9 |
+    /// | of two arms alike, lognormal (σ = 1) | 97.1 | 96.5 |
+    /// | of two arms alike that solve the task half of the time | 94.5 | 94.7 |
+    /// | of two arms alike that solve the task 9 times of 10 | 99.5 | 99.0 |
+    /// | two values, 1 : 1 | 93.0 | 97.9 |
+    /// | two values, 7 : 3 | 93.1 | 96.1 |
+    /// | two values, 8 : 2 | **83.1** | **88.6** |
+    /// | two values, 9 : 1 | **56.9** | **65.0** |
+    /// | exponential (skewness 2) | **89.6** | **90.2** |
+    /// | lognormal, σ = 1 (skewness 6.2) | **83.2** | **84.3** |
+    ///
+    /// Arms alike have symmetric differences, whatever their runs look like; there a verdict is wrong in at most 5 % of
+    /// comparisons, or just above where runs either solve the task or fail: 5.6 % with 8 pairs, the most for any solve rate
+    /// and 6 to 12 pairs. Differences of only two values, 1 : 1, give 7.0 % with 8 pairs and 2.1 % with 10.
+    ///
+    /// Skewed differences come from arms that do differ; there the interval misstates the size of the difference too
+    /// often. An arm that fails one run in ten may show no failure in ten pairs: read the solve rates beside it.
     pub fn interval(&self, tail: f64) -> [f64; 2] {
         let reach = self.reach(tail);
         [self.mean - reach, self.mean + reach]
@@ -71,7 +99,7 @@ impl MeanEstimate {
         if self.standard_error == 0.0 {
             return None;
         }
-        Some(student_t_two_sided_at(self.mean / self.standard_error, self.degrees_of_freedom)).filter(|p| *p > 0.0)
+        Some(student_t_two_sided(self.mean / self.standard_error, self.degrees_of_freedom)).filter(|p| *p > 0.0)
     }
 
     fn reach(&self, tail: f64) -> f64 {

@@ -55,13 +55,11 @@
 //! `examples/error_rates.rs` prints them.
 
 pub mod bootstrap;
-pub mod comparison;
 pub mod context;
 pub mod describe;
 pub mod estimate;
 pub mod failures;
 pub mod grid;
-pub mod holm;
 pub mod interval;
 pub mod looks;
 pub mod mean_curve;
@@ -80,17 +78,14 @@ pub mod statement;
 pub mod steps;
 pub mod sweep;
 pub mod two_arms;
-pub mod verdict;
 
 mod distributions;
 mod error;
 mod search;
-mod sentence;
 mod sweep_sentence;
 mod two_arms_sentence;
 mod words;
 
-pub use comparison::{ArmRuns, Comparison, Metric, Settings, compare};
 pub use error::StatisticsError;
 pub use outcome::{Direction, Outcome};
 pub use pairs::ArmScores;
@@ -98,4 +93,3 @@ pub use rules::Rules;
 pub use scale::MetricScale;
 pub use statement::Statement;
 pub use two_arms::{Beside, TwoArms, compare_two_arms};
-pub use verdict::{Undecided, Verdict};

@@ -65,13 +65,6 @@ pub struct SampleSpread {
     pub standard_deviation: f64,
 }
 
-impl SampleSpread {
-    /// Variance that the choice of test samples gives the mean difference: s_x² / N.
-    pub fn variance_of_mean(&self) -> f64 {
-        self.standard_deviation.powi(2) / self.samples as f64
-    }
-}
-
 /// Two arms, pair by pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedScores {

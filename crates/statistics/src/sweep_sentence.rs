@@ -24,7 +24,17 @@ impl Sweep {
     ///
     /// A metric that is better when lower is named, as "reach" alone would mislead.
     pub fn sentence(&self, unit: &Unit, context: &Context) -> String {
-        let told = match self.answer {
+        let told = format!("{}{}", context.opening(), self.told(unit));
+        capitalised(&format!("{told} ({}{}).", context.told(self.pairs), self.told_failures()))
+    }
+
+    /// The sentence without what stands behind it, as a title.
+    pub fn headline(&self, unit: &Unit, context: &Context) -> String {
+        capitalised(&format!("{}{}", context.opening(), self.told(unit)))
+    }
+
+    fn told(&self, unit: &Unit) -> String {
+        match self.answer {
             SweepAnswer::Number { value } => {
                 let beyond = self.told_too_many();
                 format!("this task needs {}{beyond}: {}", unit.counted(value), self.evidence(value))
@@ -49,10 +59,7 @@ impl Sweep {
             SweepAnswer::TooFewPairs { pairs, needed } => {
                 format!("undecided how many {} this task needs: only {pairs} of the {needed} pairs needed", unit.many)
             }
-        };
-        let failures = self.told_failures();
-        let sentence = format!("{}{told} ({}{failures}).", context.opening(), context.told(self.pairs));
-        capitalised(&sentence)
+        }
     }
 
     /// What speaks for a sufficient number: the next smaller one, itself, and what lies above.

@@ -14,9 +14,31 @@ impl TwoArms {
     ///
     /// Verbs are in the past tense, so that "8 heads" and "h8" both read well.
     pub fn sentence(&self, context: &Context) -> String {
+        let behind = [self.told_interval(), Some(context.told(self.pairs.len()))];
+        let behind: Vec<String> = behind.into_iter().flatten().collect();
+        format!(
+            "{}{} ({}){}{}{}{}",
+            context.opening(),
+            self.told(),
+            behind.join("; "),
+            self.told_failures(),
+            self.told_further(),
+            self.told_diverged(),
+            self.told_incomplete()
+        )
+    }
+
+    /// The sentence without what stands behind it, for a title: "with one layer, after 800 steps, 8 heads beat 1 head by
+    /// 0.400 in test accuracy, 0.993 against 0.593".
+    pub fn headline(&self, context: &Context) -> String {
+        format!("{}{}", context.opening(), self.told())
+    }
+
+    /// What is said of the two.
+    fn told(&self) -> String {
         let (arm, baseline, metric) = (&self.arm.name, &self.baseline.name, &self.scale.name);
         let against = self.values().map(|values| format!(", {values}")).unwrap_or_default();
-        let told = match self.statement {
+        match self.statement {
             Statement::Better => format!("{arm} beat {baseline}{} in {metric}{against}", self.lead()),
             Statement::Worse => format!("{arm} lost to {baseline}{} in {metric}{against}", self.lead()),
             Statement::Equivalent => {
@@ -30,18 +52,7 @@ impl TwoArms {
             Statement::Undecided { because } => {
                 format!("undecided between {arm} and {baseline} in {metric}{against}{}", self.told_because(because))
             }
-        };
-        let behind = [self.told_interval(), Some(context.told(self.pairs.len()))];
-        let behind: Vec<String> = behind.into_iter().flatten().collect();
-        format!(
-            "{}{told} ({}){}{}{}{}",
-            context.opening(),
-            behind.join("; "),
-            self.told_failures(),
-            self.told_further(),
-            self.told_diverged(),
-            self.told_incomplete()
-        )
+        }
     }
 
     /// "0.993 against 0.593": the means of arm and baseline; `None` without pairs.

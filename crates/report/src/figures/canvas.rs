@@ -1,5 +1,6 @@
 //! An SVG document, element by element.
 
+use super::colours::{Line, Mark};
 use crate::text::{escaped, wrapped};
 
 /// The font; Verdana has nearly the same widths where it is missing.
@@ -122,6 +123,31 @@ impl Canvas {
              stroke-linejoin=\"round\" stroke-linecap=\"round\"{dash}/>\n",
             listed(points)
         );
+    }
+
+    /// A mark on a line.
+    pub fn mark(&mut self, (x, y): (f64, f64), mark: Mark, colour: &str) {
+        match mark {
+            Mark::None => {}
+            Mark::Circle => self.circle((x, y), 6.0, colour, 1.0),
+            Mark::Square => self.rectangle((x - 5.0, y - 5.0), (10.0, 10.0), colour, 1.0),
+        }
+    }
+
+    /// A line of an arm with a few marks on it.
+    pub fn arm_line(&mut self, points: &[(f64, f64)], line: Line, width: f64) {
+        const MARKED: usize = 6;
+        self.polyline(points, line.colour, width, line.dash);
+        let every = points.len().div_ceil(MARKED).max(1);
+        for at in points.iter().skip(every / 2).step_by(every) {
+            self.mark(*at, line.mark, line.colour);
+        }
+    }
+
+    /// What stands for an arm in a legend, from `(x, y)` on, 34 wide.
+    pub fn sample(&mut self, (x, y): (f64, f64), line: Line) {
+        self.line((x, y), (x + 34.0, y), line.colour, 4.0, line.dash);
+        self.mark((x + 17.0, y), line.mark, line.colour);
     }
 
     /// A filled area.

@@ -1,8 +1,9 @@
 //! Learning curves: the mean over seeds with its bands, validation beside training.
 
-use data::{Split, metrics::MetricKind};
+use data::Split;
 
 use super::{
+    Quantity,
     axes::{LABEL, Panel, Scale, TITLE, extent},
     canvas::{Anchor, Canvas, INK, Style, text_width},
     colours, possible,
@@ -18,13 +19,14 @@ const PLOT: f64 = 430.0;
 const MOST_WITH_RANGE: usize = 3;
 
 /// The curves of a metric, over logarithms of it where `log`; `None` where it was not logged.
-pub(super) fn draw(results: &Results, kind: &MetricKind, log: bool) -> Option<String> {
-    let splits: Vec<(Split, &str)> = [(Split::Validation, "validation"), (Split::Train, "training")]
-        .into_iter()
-        .filter(|(split, _)| results.arms.iter().any(|arm| arm.curves.iter().any(|curve| curve.split == *split)))
-        .collect();
+pub(super) fn draw(results: &Results, kind: &Quantity, log: bool) -> Option<String> {
+    let splits: Vec<(Split, &str)> =
+        [(Split::Test, "test"), (Split::Validation, "validation"), (Split::Train, "training")]
+            .into_iter()
+            .filter(|(split, _)| results.arms.iter().any(|arm| arm.curves.iter().any(|curve| curve.split == *split)))
+            .collect();
     let curves = || results.arms.iter().flat_map(|arm| &arm.curves);
-    let values = curves().flat_map(|curve| &curve.points).filter_map(|point| point.bands.get(kind));
+    let values = curves().flat_map(|curve| &curve.points).filter_map(|point| point.bands.get(&kind.key));
     let values = values.flat_map(|band| {
         // Whole bands, but for logarithms of next to nothing.
         let range = results.arms.len() <= MOST_WITH_RANGE;
@@ -33,22 +35,22 @@ pub(super) fn draw(results: &Results, kind: &MetricKind, log: bool) -> Option<St
         [if log { least.max(band.mean * 0.1) } else { least }.min(band.mean), most.max(band.mean)]
     });
     let threshold =
-        results.metric.threshold.filter(|threshold| results.metric.name.kind == kind && !(log && *threshold <= 0.0));
+        results.metric.threshold.filter(|threshold| results.metric.key == kind.key && !(log && *threshold <= 0.0));
     curves().next()?;
     let (low, high) = extent(values.chain(threshold), log)?;
-    let [low, high] = if log { [low, high] } else { possible(kind, [low, high]) };
+    let [low, high] = if log { [low, high] } else { possible(kind.range, [low, high]) };
     let last = curves().flat_map(|curve| &curve.points).map(|point| point.step).max()? as f64;
 
-    let title = format!("{} over training: {}", capital(kind.words), results.name);
-    let label = if log { kind.log_axis() } else { kind.axis.to_string() };
+    let title = format!("{} over training: {}", capital(&kind.words), results.name);
+    let label = if log { kind.log_axis() } else { kind.axis.clone() };
     let (legend, rows) = legend(results);
     let top = 96.0 + 30.0 * rows as f64;
     let bottom = top + PLOT;
     let mut canvas = Canvas::new(WIDTH, bottom + 126.0, &title);
     canvas.text((40.0, 46.0), &title, Style::new(TITLE, INK).bold());
     let colours = colours::of_arms(results);
-    for ((x, y, label), (colour, dash)) in legend.iter().zip(&colours) {
-        canvas.line((*x, *y - 6.0), (*x + 34.0, *y - 6.0), colour, 4.0, dash);
+    for ((x, y, label), line) in legend.iter().zip(&colours) {
+        canvas.sample((*x, *y - 6.0), *line);
         canvas.text((*x + 44.0, *y), label, Style::new(LABEL, INK));
     }
     let (left, right, gap) = (124.0, WIDTH - 36.0, 54.0);
@@ -59,19 +61,20 @@ pub(super) fn draw(results: &Results, kind: &MetricKind, log: bool) -> Option<St
         let x = Scale::new(0.0, last, false, left, right);
         let panel = Panel { left, top, right, bottom, x, y: Scale::new(low, high, log, bottom, top) };
         panel.y_axis(&mut canvas, (index == 0).then_some(label.as_str()), index == 0);
-        if let Some(threshold) = threshold.filter(|_| *split == Split::Validation) {
+        if let Some(threshold) = threshold.filter(|_| *split != Split::Train) {
             panel.level(&mut canvas, threshold, &format!("solved at {threshold}"));
         }
         let of_split = |curves: &[Curve]| curves.iter().find(|curve| curve.split == *split).cloned();
         let arms: Vec<_> = results.arms.iter().map(|arm| of_split(&arm.curves)).zip(&colours).collect();
-        for (curve, (colour, _)) in &arms {
-            bands(&mut canvas, &panel, curve.as_ref(), kind, colour, results.arms.len() <= MOST_WITH_RANGE);
+        for (curve, line) in &arms {
+            bands(&mut canvas, &panel, curve.as_ref(), kind, line.colour, results.arms.len() <= MOST_WITH_RANGE);
         }
-        for (curve, (colour, dash)) in &arms {
+        for (curve, style) in &arms {
             let points = curve.iter().flat_map(|curve| &curve.points);
-            let line: Vec<_> =
-                points.filter_map(|point| Some(panel.at(point.step as f64, point.bands.get(kind)?.mean))).collect();
-            canvas.polyline(&line, colour, 3.0, dash);
+            let line: Vec<_> = points
+                .filter_map(|point| Some(panel.at(point.step as f64, point.bands.get(&kind.key)?.mean)))
+                .collect();
+            canvas.arm_line(&line, **style, 3.0);
         }
         panel.x_axis(&mut canvas, "optimiser steps", None);
         let heading = Style::new(LABEL, INK).bold().anchored(Anchor::Middle);
@@ -82,10 +85,10 @@ pub(super) fn draw(results: &Results, kind: &MetricKind, log: bool) -> Option<St
 }
 
 /// The middle half, and where few arms leave room for it, minimum to maximum.
-fn bands(canvas: &mut Canvas, panel: &Panel, curve: Option<&Curve>, kind: &MetricKind, colour: &str, range: bool) {
+fn bands(canvas: &mut Canvas, panel: &Panel, curve: Option<&Curve>, kind: &Quantity, colour: &str, range: bool) {
     let points = curve.map(|curve| curve.points.as_slice()).unwrap_or_default();
     let measured: Vec<(f64, &Band)> =
-        points.iter().filter_map(|point| Some((point.step as f64, point.bands.get(kind)?))).collect();
+        points.iter().filter_map(|point| Some((point.step as f64, point.bands.get(&kind.key)?))).collect();
     type Edge = fn(&Band) -> f64;
     let edges: [(Edge, Edge, f64); 2] = [
         (|band| band.minimum, |band| band.maximum, 0.12),
@@ -124,8 +127,8 @@ fn note(results: &Results) -> String {
         note += &format!(" Training: means of {steps} logged steps.");
     }
     if diverged > 0 {
-        let (of, end) = if diverged == 1 { ("run", "ends") } else { ("runs", "end") };
-        note += &format!(" {diverged} diverged {of} {end} early; then only the others count.");
+        let (of, stands) = if diverged == 1 { ("run", "stands") } else { ("runs", "stand") };
+        note += &format!(" {diverged} {of} diverged, and {stands} at the penalty from there on.");
     }
     note
 }

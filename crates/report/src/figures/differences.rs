@@ -7,43 +7,46 @@ use super::{
 };
 use crate::{
     results::Results,
-    text::{capital, wrapped},
+    text::{capital, percent, wrapped},
 };
-use statistics::{comparison::Comparison, outcome::Direction, verdict::Verdict};
+use statistics::{Statement, TwoArms, outcome::Direction, pairs::ScoredPair};
 
 const WIDTH: f64 = 1280.0;
-/// Height of one arm's row.
+/// Height of one arm's row, and where there are many.
 const ROW: f64 = 118.0;
+const LOW_ROW: f64 = 72.0;
 
-/// `None` where no pair is complete.
+/// `None` before a decision is due, and where no pair is complete.
 pub(super) fn draw(results: &Results) -> Option<String> {
-    let comparisons = &results.comparisons;
-    let differences = || comparisons.iter().flat_map(|comparison| &comparison.pairs).map(|pair| pair.difference);
+    let verdicts = &results.findings.verdicts;
+    let comparisons: Vec<&TwoArms> = verdicts.iter().map(|verdict| &verdict.found).collect();
+    let differences = || comparisons.iter().flat_map(|comparison| &comparison.pairs).map(difference);
     differences().next()?;
     let first = comparisons.first()?;
-    let intervals = comparisons.iter().flat_map(|comparison| &comparison.interval);
-    let ends = intervals.flat_map(|interval| [interval.low, interval.high]);
+    let ends = comparisons.iter().filter_map(|comparison| interval(comparison)).flat_map(|[low, _, high]| [low, high]);
     let margin = results.metric.margin;
     let (low, high) = extent(differences().chain(ends).chain([0.0, -1.6 * margin, 1.6 * margin]), false)?;
+    let height = if comparisons.len() > 12 { LOW_ROW } else { ROW };
 
-    let baseline = &first.baseline.name;
-    let metric = &first.metric.name;
+    let is_one_baseline = verdicts.iter().all(|verdict| verdict.against == verdicts[0].against);
+    let baseline = if is_one_baseline { first.baseline.name.as_str() } else { "its baseline" };
+    let metric = results.metric.words();
     let title = match comparisons.as_slice() {
         [only] => format!("{} minus {baseline}: {metric}, pair by pair", only.arm.name),
         _ => format!("Each arm minus {baseline}: {metric}, pair by pair"),
     };
-    let sentence = match (&results.repetitions, results.sentences.as_slice()) {
+    let sentence = match (&results.repetitions, verdicts.as_slice()) {
         (Some(repetitions), _) => format!(
             "All pairs of {} repetitions together, of which {} found a difference.",
             repetitions.each.len(),
             repetitions.better + repetitions.worse
         ),
-        (None, [only]) => capital(only),
+        (None, [only]) => capital(&only.sentence),
         (None, _) => String::new(),
     };
     let lines = wrapped(&sentence, 122);
     let top = 92.0 + 26.0 * lines.len() as f64;
-    let bottom = top + ROW * comparisons.len() as f64;
+    let bottom = top + height * comparisons.len() as f64;
     let mut canvas = Canvas::new(WIDTH, bottom + 134.0, &title);
     canvas.text((40.0, 46.0), &title, Style::new(TITLE, INK).bold());
     for (index, line) in lines.iter().enumerate() {
@@ -66,12 +69,13 @@ pub(super) fn draw(results: &Results) -> Option<String> {
     }
     canvas.line((x.at(0.0), top), (x.at(0.0), bottom), INK, 1.5, "");
     let colours = colours::of_arms(results);
-    let others = results.arms.iter().zip(&colours).filter(|(arm, _)| arm.name != results.baseline);
-    for (index, (comparison, (_, (colour, _)))) in comparisons.iter().zip(others).enumerate() {
-        row(&mut canvas, &panel, top + ROW * (index as f64 + 0.5), comparison, colour);
+    for (index, verdict) in verdicts.iter().enumerate() {
+        let own = results.arms.iter().position(|arm| arm.name == verdict.arm);
+        let colour = own.and_then(|own| colours.get(own)).map_or(INK, |line| line.colour);
+        row(&mut canvas, &panel, top + height * (index as f64 + 0.5), &verdict.found, colour);
     }
     panel.x_axis(&mut canvas, "", None);
-    let (worse, better) = match first.metric.direction {
+    let (worse, better) = match results.metric.scale.direction {
         Direction::HigherIsBetter => (left, right),
         Direction::LowerIsBetter => (right, left),
     };
@@ -83,7 +87,7 @@ pub(super) fn draw(results: &Results) -> Option<String> {
             (Anchor::End, format!("{name} better →"))
         }
     };
-    for (at, name) in [(worse, baseline.as_str()), (better, arm)] {
+    for (at, name) in [(worse, baseline), (better, arm)] {
         let (anchor, text) = side(at, name);
         canvas.text((at, bottom + 56.0), &text, Style::new(LABEL - 1.0, INK).anchored(anchor));
     }
@@ -93,7 +97,21 @@ pub(super) fn draw(results: &Results) -> Option<String> {
     Some(canvas.finish())
 }
 
-fn row(canvas: &mut Canvas, panel: &Panel, middle: f64, comparison: &Comparison, colour: &str) {
+/// Arm − baseline.
+fn difference(pair: &ScoredPair) -> f64 {
+    pair.arm - pair.baseline
+}
+
+/// Low end, mean and high end of arm − baseline: the interval that decides.
+fn interval(comparison: &TwoArms) -> Option<[f64; 3]> {
+    let (limits, mean) = (comparison.interval?, comparison.estimate?.mean);
+    Some(match comparison.scale.direction {
+        Direction::HigherIsBetter => [limits.low, mean, limits.high],
+        Direction::LowerIsBetter => [-limits.high, -mean, -limits.low],
+    })
+}
+
+fn row(canvas: &mut Canvas, panel: &Panel, middle: f64, comparison: &TwoArms, colour: &str) {
     let name = Style::new(LABEL, INK).anchored(Anchor::End);
     canvas.text((panel.left - 18.0, middle + 6.0), &comparison.arm.name, name);
     let pairs = comparison.pairs.len();
@@ -101,18 +119,18 @@ fn row(canvas: &mut Canvas, panel: &Panel, middle: f64, comparison: &Comparison,
     for (index, pair) in comparison.pairs.iter().enumerate() {
         // Spread in a fixed pattern, so that equal differences are all seen.
         let spread = (index * 7 % 11) as f64 / 10.0 - 0.5;
-        let at = (panel.x.at(pair.difference), middle + 20.0 + 36.0 * spread);
-        let words = format!("seed {}: {:+.4}", pair.seed, pair.difference).replace('-', "−");
+        let difference = difference(pair);
+        let at = (panel.x.at(difference), middle + 20.0 + 36.0 * spread);
+        let words = format!("seed {}: {difference:+.4}", pair.seed).replace('-', "−");
         if pair.arm_diverged || pair.baseline_diverged {
             canvas.told_ring(at, radius, colour, &words);
         } else {
             canvas.told_circle(at, radius, colour, 0.75, &words);
         }
     }
-    if let Some(interval) = &comparison.interval {
+    if let Some(ends) = interval(comparison) {
         let y = middle - 26.0;
-        let (low, mean, high) =
-            (panel.x.at(interval.low), panel.x.at(interval.mean_difference), panel.x.at(interval.high));
+        let [low, mean, high] = ends.map(|end| panel.x.at(end));
         canvas.line((low, y), (high, y), INK, 4.0, "");
         for end in [low, high] {
             canvas.line((end, y - 9.0), (end, y + 9.0), INK, 3.0, "");
@@ -120,19 +138,24 @@ fn row(canvas: &mut Canvas, panel: &Panel, middle: f64, comparison: &Comparison,
         let diamond = [(mean, y - 10.0), (mean + 8.0, y), (mean, y + 10.0), (mean - 8.0, y)];
         canvas.polygon(&diamond, INK, 1.0);
     }
-    let word = match comparison.verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Equivalent => "equivalent",
-        Verdict::Undecided { .. } => "undecided",
+    let word = match comparison.statement {
+        Statement::Better => "better",
+        Statement::Worse => "worse",
+        Statement::Equivalent => "equivalent",
+        Statement::NoDifferenceSeen => "none seen",
+        Statement::Undecided { .. } => "undecided",
     };
     canvas.text((panel.right + 26.0, middle + 6.0), word, Style::new(LABEL, INK).bold());
 }
 
 fn note(results: &Results) -> String {
-    let levels: Vec<f64> = results.comparisons.iter().flat_map(|c| &c.interval).map(|i| i.level).collect();
-    let corrected = if levels.len() > 1 { ", Holm-corrected for the number of arms" } else { "" };
-    let diverged = results.comparisons.iter().any(|comparison| comparison.diverged_entered_as.is_some());
+    let found = || results.findings.verdicts.iter().map(|verdict| &verdict.found);
+    let levels: Vec<f64> = found().filter_map(|found| found.interval).map(|interval| interval.level).collect();
+    let level = levels.first().copied().unwrap_or_default();
+    let arms = found().map(|found| found.rules.arms).max().unwrap_or(2);
+    let wide = if arms > 2 { format!(", wide enough for all pairs of {arms} arms") } else { String::new() };
+    let diverged = found().flat_map(|found| &found.pairs).any(|pair| pair.arm_diverged || pair.baseline_diverged);
     let rings = if diverged { " Rings: a run of the pair diverged." } else { "" };
-    format!("Dots: one pair of runs each. Bar: mean with its paired 95 % interval{corrected}.{rings}")
+    let level = percent(level);
+    format!("Dots: one pair of runs each. Bar: mean with its paired {level} % interval{wide}.{rings}")
 }

@@ -73,11 +73,11 @@ pub fn growth(growth: &Growth) -> Option<Figure> {
             canvas.polyline(&placed(&ideal), GREY, 2.0, "6 5");
             for point in points {
                 let [low, high] = point.quartiles.map(|value| panel.at(point.value, value));
-                canvas.line(low, high, FIRST.0, 3.0, "");
+                canvas.line(low, high, FIRST.colour, 3.0, "");
             }
         }
-        canvas.polyline(&placed(line), FIRST.0, 3.0, "");
-        placed(line).into_iter().for_each(|at| canvas.circle(at, 6.0, FIRST.0, 1.0));
+        canvas.polyline(&placed(line), FIRST.colour, 3.0, "");
+        placed(line).into_iter().for_each(|at| canvas.circle(at, 6.0, FIRST.colour, 1.0));
         panel.x_axis(&mut canvas, &growth.label, Some(&ticks));
         canvas.text(((left + right) / 2.0, TOP - 14.0), word, heading);
     }

@@ -8,8 +8,8 @@ use super::{
 use crate::results::Results;
 
 const WIDTH: f64 = 1000.0;
-const TOP: f64 = 118.0;
-const BOTTOM: f64 = TOP + 410.0;
+/// Height of a row of the legend.
+const ROW: f64 = 28.0;
 
 /// `None` without tuning runs.
 pub(super) fn draw(results: &Results) -> Option<String> {
@@ -17,25 +17,27 @@ pub(super) fn draw(results: &Results) -> Option<String> {
     let rates = || tuning.arms.iter().flat_map(|arm| &arm.rates);
     let values = rates().flat_map(|rate| rate.values.iter().flatten().copied().chain(rate.mean));
     let (low, high) = extent(values, false)?;
-    let [low, high] = possible(tuning.metric.kind, [low, high]);
+    let [low, high] = possible(tuning.metric.kind.range, [low, high]);
     let (from, to) = extent(rates().map(|rate| rate.lr), true)?;
 
     let title = format!("Learning rates tried for each arm: {}", results.name);
-    let mut canvas = Canvas::new(WIDTH, BOTTOM + 112.0, &title);
+    let places = legend(tuning.arms.iter().map(|arm| text_width(&arm.label, LABEL)));
+    let top = 118.0 + places.last().map_or(0.0, |place| place.1 - 78.0);
+    let bottom = top + 410.0;
+    let mut canvas = Canvas::new(WIDTH, bottom + 112.0, &title);
     canvas.text((40.0, 46.0), &title, Style::new(TITLE, INK).bold());
     let (left, right) = (132.0, WIDTH - 44.0);
     let x = Scale::new(from, to, true, left, right);
-    let panel = Panel { left, top: TOP, right, bottom: BOTTOM, x, y: Scale::new(low, high, false, BOTTOM, TOP) };
+    let panel = Panel { left, top, right, bottom, x, y: Scale::new(low, high, false, bottom, top) };
     let unit = tuning.metric.kind.unit;
     panel.y_axis(&mut canvas, Some(&format!("final {} ({unit})", tuning.metric.words())), true);
 
-    let mut legend = 40.0;
-    for (arm, (colour, dash)) in tuning.arms.iter().zip(colours::of_arms(results)) {
-        canvas.line((legend, 78.0), (legend + 34.0, 78.0), colour, 4.0, dash);
-        canvas.text((legend + 44.0, 84.0), &arm.label, Style::new(LABEL, INK));
-        legend += 84.0 + text_width(&arm.label, LABEL);
+    for ((arm, style), (x, y)) in tuning.arms.iter().zip(colours::of_arms(results)).zip(places) {
+        let colour = style.colour;
+        canvas.sample((x, y), style);
+        canvas.text((x + 44.0, y + 6.0), &arm.label, Style::new(LABEL, INK));
         let means: Vec<(f64, f64)> = arm.rates.iter().filter_map(|rate| Some(panel.at(rate.lr, rate.mean?))).collect();
-        canvas.polyline(&means, colour, 3.0, dash);
+        canvas.arm_line(&means, style, 3.0);
         for rate in &arm.rates {
             for value in rate.values.iter().flatten() {
                 let words = format!("{}, {}: {value:.4}", arm.label, rate.lr);
@@ -52,6 +54,20 @@ pub(super) fn draw(results: &Results) -> Option<String> {
     ticks.dedup();
     panel.x_axis(&mut canvas, "peak learning rate (log scale)", Some(&ticks));
     let note = "Line: mean over the tuning seeds, a diverged run counting as worst. Dots: one run each. Ring: chosen.";
-    canvas.note(BOTTOM + 94.0, note);
+    canvas.note(bottom + 94.0, note);
     Some(canvas.finish())
+}
+
+/// Where the entry of each arm stands, rows as wide as the drawing.
+fn legend(widths: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
+    let (mut x, mut y) = (40.0, 78.0);
+    let mut places = vec![];
+    for width in widths.map(|width| 84.0 + width) {
+        if x + width > WIDTH && x > 40.0 {
+            (x, y) = (40.0, y + ROW);
+        }
+        places.push((x, y));
+        x += width;
+    }
+    places
 }

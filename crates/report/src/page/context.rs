@@ -1,8 +1,10 @@
 //! What the page shows beside results and timings: the curve of every run, where it ran, and how to repeat it.
 
+use std::collections::BTreeMap;
+
 use data::{
     Split,
-    metrics::{Better, ByMetric, METRICS, MetricKind, SplitMetric},
+    metrics::{Better, METRICS, MetricKind, SplitMetric},
 };
 use runs::{Config, Manifest, MetricLine, Program, RunRecord, experiment};
 use serde::Serialize;
@@ -21,6 +23,8 @@ pub struct PageContext {
     pub machines: Vec<Machine>,
     /// The file that all of it can be repeated from.
     pub file: SourceFile,
+    /// The command that does it.
+    pub command: String,
     /// What the models had to do, each task once: arms may differ in it.
     pub tasks: Vec<TaskFacts>,
     /// What the models are measured by, what people read first at the beginning.
@@ -33,20 +37,20 @@ pub struct PageContext {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MetricInfo {
     /// Its name in scores and in the points of curves.
-    pub key: &'static str,
+    pub key: String,
     /// As it reads in a sentence.
-    pub words: &'static str,
+    pub words: String,
     /// As it follows a number: a space and the unit, or nothing.
     pub unit: String,
     /// As it reads on an axis.
-    pub axis: &'static str,
+    pub axis: String,
     /// Decimals where there is little room.
     pub digits: usize,
     /// The value that is called the best of several: "smallest" or "greatest".
     pub best: &'static str,
     /// What it says, for the glossary.
     #[serde(skip)]
-    pub about: &'static str,
+    pub about: String,
 }
 
 /// A metric on a set, as the runs of an experiment have it.
@@ -61,16 +65,16 @@ pub struct Column {
 pub(crate) fn metrics_of(configs: &[&Config]) -> (Vec<MetricInfo>, Vec<Column>) {
     let applies = |kind: &MetricKind| configs.iter().any(|config| kind.applies(&config.task.task));
     let info = |kind: &MetricKind| MetricInfo {
-        key: kind.key,
-        words: kind.words,
+        key: kind.key.into(),
+        words: kind.words.into(),
         unit: kind.unit_told(),
-        axis: kind.axis,
+        axis: kind.axis.into(),
         digits: kind.digits,
         best: match kind.better {
             Better::Higher => "greatest",
             Better::Lower => "smallest",
         },
-        about: kind.about,
+        about: kind.about.into(),
     };
     let column = |metric: SplitMetric| Column { name: metric.name(), words: metric.words() };
     (
@@ -100,7 +104,7 @@ pub struct RunCurve {
     pub tokens: Vec<u64>,
     /// Each metric that was measured.
     #[serde(flatten)]
-    pub columns: ByMetric<Vec<Option<f32>>>,
+    pub columns: BTreeMap<String, Vec<Option<f32>>>,
 }
 
 /// What computed.
@@ -157,6 +161,7 @@ impl PageContext {
             curves: runs.records.iter().filter(|record| record.summary().is_some()).map(curves).collect(),
             machines: machines(runs.records.iter().filter_map(RunRecord::manifest)),
             file: SourceFile { name: experiment::FILE.into(), text: runs.declared.to_toml() },
+            command: format!("cargo run -p trainer -- compare {}", experiment::FILE),
             tasks,
             metrics,
             columns,
@@ -188,10 +193,9 @@ fn curve(split: Split, chunks: &[&[&MetricLine]]) -> RunCurve {
         let mean = chunk.iter().map(|metric| metric.scores.number(kind)).sum::<f64>() / chunk.len() as f64;
         Some(mean as f32).filter(|mean| mean.is_finite())
     };
-    let columns = ByMetric::new(|kind| {
-        let is_measured = lasts().any(|metric| metric.scores.get(kind).is_some());
-        is_measured.then(|| chunks.iter().map(|chunk| mean(kind, chunk)).collect())
-    });
+    let is_measured = |kind: &&MetricKind| lasts().any(|metric| metric.scores.get(kind).is_some());
+    let column = |kind| chunks.iter().map(|chunk| mean(kind, chunk)).collect();
+    let columns = METRICS.iter().filter(is_measured).map(|kind| (kind.key.to_string(), column(kind))).collect();
     let (step, tokens) = lasts().map(|last| (last.step, last.tokens)).unzip();
     RunCurve { split, step, tokens, columns }
 }
@@ -230,7 +234,7 @@ mod tests {
             (1..=1000).flat_map(|step| [metric(step, Split::Train), metric(step, Split::Validation)]).collect();
         let curves = run_curves(&metrics, 0);
         assert_eq!(curves.len(), 2);
-        let loss = curves[0].columns.get(&LOSS).unwrap();
+        let loss = &curves[0].columns["loss"];
         // 1000 lines in means of 7; 1000 validations, every fifth and the last.
         assert_eq!((curves[0].step[0], loss[0]), (7, Some(4.0)));
         assert_eq!((curves[0].step.len(), curves[0].step.last()), (143, Some(&1000)));

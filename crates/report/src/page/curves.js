@@ -1,9 +1,10 @@
 // Learning curves: training and validation, one metric at a time, means with bands or single seeds.
 
 function curvesSection(section) {
-  const splits = ["validation", "train"].filter((split) => seedCurves.some((curves) => curves.some((curve) => curve.split === split)));
+  const splits = ["test", "validation", "train"].filter((split) => seedCurves.some((curves) => curves.some((curve) => curve.split === split)));
   if (!splits.length) return false;
   const alone = !results;
+  const hasTokens = seedCurves.some((curves) => curves.some((curve) => curve.tokens.length));
   const state = {
     quantity: (metricOf(deciding.key) ?? usual).key, x: "step", logX: false, logY: false, band: "quartile", seeds: alone,
     hiddenArms: new Set(), hiddenPairs: new Set(), at: null,
@@ -50,7 +51,7 @@ function curvesSection(section) {
     const xLabel = `${state.x === "tokens" ? "training tokens" : "optimiser steps"}${state.logX ? ", log" : ""}`;
     plots = splits.map((split, index) => panel(hosts[index], {
       lines: lines(split), logX: state.logX, logY: state.logY, xLabel, yLabel, onread: read,
-      level: threshold !== null && split === "validation" && deciding.key === state.quantity ? { value: threshold, words: `solved at ${threshold}` } : null,
+      level: threshold !== null && split !== "train" && deciding.key === state.quantity ? { value: threshold, words: `solved at ${threshold}` } : null,
     }));
     stops = validated();
     slider.max = Math.max(0, stops.length - 1);
@@ -105,13 +106,13 @@ function curvesSection(section) {
     pairs.map((pair) => choice("checkbox", String(pair), true, toggle(state.hiddenPairs, pair), { "aria-label": `seed ${pair}` })));
   const armBoxes = arms.map((arm) => {
     const mark = swatch(arm);
-    document.addEventListener("themechange", () => { mark.style.background = armColour(arm); });
+    document.addEventListener("themechange", () => mark.replaceChildren(...swatch(arm).childNodes));
     return choice("checkbox", [mark, arm.label], true, toggle(state.hiddenArms, arm.name), { "aria-label": arm.label });
   });
   section.append(
     el("div", { class: "controls" },
       radios("quantity", "Show", metrics.map(({ key, words }) => [key, words]), state.quantity, change("quantity")),
-      radios("x", "over", [["step", "steps"], ["tokens", "tokens"]], state.x, change("x")),
+      hasTokens ? radios("x", "over", [["step", "steps"], ["tokens", "tokens"]], state.x, change("x")) : null,
       el("fieldset", {}, el("legend", {}, "Axes"), choice("checkbox", "log x", false, change("logX")), choice("checkbox", "log y", false, change("logY"))),
       alone ? null : picker("Band", [["quartile", "middle half of the seeds"], ["range", "smallest to largest"], ["none", "none"]], state.band, change("band"))),
     alone ? "" : el("div", { class: "controls" },
@@ -132,12 +133,12 @@ function curvesSection(section) {
 /** The index of the number that is nearest to another. */
 const closest = (numbers, to) => numbers.reduce((best, number, index) => (Math.abs(number - to) < Math.abs(numbers[best] - to) ? index : best), 0);
 
-const splitWords = (split) => (split === "train" ? "training" : "validation");
+const splitWords = (split) => ({ train: "training", validation: "validation", test: "results" })[split];
 
 function caption(alone) {
   const averaged = results?.arms.flatMap((arm) => arm.curves).reduce((most, curve) => Math.max(most, curve.averaged_steps), 1) ?? 1;
   const parts = alone ? ["The run's validation and training curves."] : ["Line: mean over all seeds of an arm; band: spread over the seeds. Switching single seeds off leaves mean and band as they are."];
   if (averaged > 1) parts.push(`Training: means of ${averaged} logged steps.`);
-  if (results?.arms.some((arm) => arm.diverged)) parts.push("A run that diverged ends early; from there on only the others count.");
+  if (results?.arms.some((arm) => arm.diverged)) parts.push("A run that diverged stands at the penalty of its metric from there on: leaving it out would make its arm look better.");
   return parts.join(" ");
 }

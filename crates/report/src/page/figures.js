@@ -11,8 +11,8 @@ function figuresSection(section) {
 /** The same with every number. */
 function differencesSection(section) {
   if (!figuresSection(section)) return false;
-  const rows = results.comparisons.flatMap((comparison) => comparison.pairs.map((pair) => [
-    `${comparison.arm.name}, seed ${pair.seed}`, pair.arm_diverged ? "diverged" : fixed(pair.arm), pair.baseline_diverged ? "diverged" : fixed(pair.baseline), signed(pair.difference)]));
+  const rows = results.verdicts.flatMap(({ found }) => found.pairs.map((pair) => [
+    `${found.arm.name}, seed ${pair.seed}`, pair.arm_diverged ? "diverged" : fixed(pair.arm), pair.baseline_diverged ? "diverged" : fixed(pair.baseline), signed(pair.arm - pair.baseline)]));
   section.append(el("details", {}, el("summary", {}, "Every difference as a number"),
     table("Paired differences", ["Pair", "arm", "baseline", "difference"], rows)));
   return true;

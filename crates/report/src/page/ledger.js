@@ -1,7 +1,7 @@
 // The matching ledger: what the arms share and where they differ.
 
 function ledgerSection(section) {
-  if (!results) return false;
+  if (!results?.ledger) return false;
   const { ledger } = results;
   const allowed = { split: "only the number of heads (and of key/value heads) may differ", params: "only keys of [model] may differ, at nearly equal parameters", free: "anything may differ" };
   const row = (what, value, show = whole) => {

@@ -44,7 +44,24 @@ function luminance(...channels) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-const swatch = (arm) => el("span", { class: "swatch", style: { background: armColour(arm) }, "aria-hidden": "true" });
+/** A piece of an arm's line: colour, dashes and mark. */
+const swatch = (arm) => svg("svg", { class: "swatch", viewBox: "0 0 34 10", "aria-hidden": "true" },
+  svg("line", { x1: 0, x2: 34, y1: 5, y2: 5, stroke: armColour(arm), "stroke-width": 4, "stroke-dasharray": arm.dash || "none" }),
+  markAt(arm, 17, 5));
+
+/** The mark of an arm at a place, as SVG. */
+function markAt(arm, x, y, size = 4.5) {
+  const fill = armColour(arm);
+  if (arm.mark === "circle") return [svg("circle", { cx: x, cy: y, r: size, fill })];
+  if (arm.mark === "square") return [svg("rect", { x: x - size, y: y - size, width: 2 * size, height: 2 * size, fill })];
+  return [];
+}
+
+/** Where the marks of a line of so many points stand. */
+const markedPoints = (count) => {
+  const every = Math.max(1, Math.ceil(count / 6));
+  return Array.from({ length: count }, (_, index) => index).filter((index) => index % every === Math.floor(every / 2));
+};
 
 /** The curves of the single runs of an arm: {pair, split, step, tokens, and a column of each metric by its key}. */
 const seedCurves = arms.map((arm) => data.context.curves.filter((run) => run.arm === arm.name)

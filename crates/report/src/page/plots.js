@@ -38,7 +38,7 @@ function panel(host, { lines, logX, logY, xLabel, yLabel, level, onread }) {
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     hooks: {
       setCursor: [(plot) => { if (plot.cursor.left >= 0 && plot.cursor.event) onread(plot.posToVal(plot.cursor.left, "x")); }],
-      draw: [(plot) => drawLevel(plot, level)],
+      draw: [(plot) => drawLevel(plot, level), (plot) => drawMarks(plot, lines)],
     },
   };
   const plot = new uPlot(options, values, host);
@@ -55,6 +55,22 @@ function padded(low, high) {
 }
 
 const faded = (rgb, opacity) => rgb.replace("rgb(", "rgba(").replace(")", `, ${opacity})`);
+
+/** The marks of the arms that have one, on their mean lines. */
+function drawMarks(plot, lines) {
+  const { ctx } = plot;
+  const size = 4 * devicePixelRatio;
+  for (const { arm, x, y } of lines.filter(({ arm, pair }) => pair === undefined && arm.mark !== "none")) {
+    ctx.fillStyle = armColour(arm);
+    for (const index of markedPoints(x.length).filter((index) => y[index] !== null && (plot.scales.x.distr !== 3 || x[index] > 0))) {
+      const [left, top] = [plot.valToPos(x[index], "x", true), plot.valToPos(y[index], "y", true)];
+      ctx.beginPath();
+      if (arm.mark === "circle") ctx.arc(left, top, size, 0, 2 * Math.PI);
+      else ctx.rect(left - size, top - size, 2 * size, 2 * size);
+      ctx.fill();
+    }
+  }
+}
 
 /** A dashed line across, such as the threshold at which a run solved the task. */
 function drawLevel(plot, level) {
@@ -85,7 +101,7 @@ function plotsSvg(title, plots, shownArms) {
   for (const arm of shownArms) {
     const room = 44 + arm.label.length * 7.6;
     if (left + room > width && left > 20) [left, row] = [20, row + 22];
-    parts.push(svg("line", { x1: left, x2: left + 24, y1: row - 4, y2: row - 4, stroke: armColour(arm), "stroke-width": 3, "stroke-dasharray": arm.dash || "none" }));
+    parts.push(svg("line", { x1: left, x2: left + 24, y1: row - 4, y2: row - 4, stroke: armColour(arm), "stroke-width": 3, "stroke-dasharray": arm.dash || "none" }), ...markAt(arm, left + 12, row - 4, 4));
     parts.push(text(left + 30, row, arm.label));
     left += room;
   }
@@ -125,7 +141,8 @@ function plotParts(plot, words) {
   for (const { arm, x: xs, band } of plot.lines.filter(({ band }) => band)) {
     parts.push(svg("polygon", { points: [...points(xs, band.high), ...points(xs, band.low).reverse()].join(" "), fill: armColour(arm), "fill-opacity": 0.18, stroke: "none" }));
   }
-  for (const { arm, x: xs, y: ys, width: thick, opacity, dash } of plot.lines) {
+  for (const { arm, pair, x: xs, y: ys, width: thick, opacity, dash } of plot.lines) {
+    if (pair === undefined) parts.push(...markedPoints(xs.length).filter((index) => fits(xs[index], ys[index])).flatMap((index) => markAt(arm, x(xs[index]), y(ys[index]), 4)));
     parts.push(svg("polyline", { points: points(xs, ys).join(" "), fill: "none", stroke: armColour(arm), "stroke-width": thick, "stroke-opacity": opacity, "stroke-dasharray": dash?.join(" ") ?? "none" }));
   }
   if (plot.level && plot.level.value >= plot.scales.y.min && plot.level.value <= plot.scales.y.max) {

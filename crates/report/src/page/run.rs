@@ -120,6 +120,7 @@ impl RunReport {
                 curves: vec![curves],
                 machines: machines([&manifest].into_iter()),
                 file: SourceFile { name: "config.toml".into(), text: config.to_toml() },
+                command: "cargo run -p trainer -- --config config.toml".into(),
                 tasks: vec![TaskFacts::of(config)],
                 metrics: metrics_shown,
                 columns,

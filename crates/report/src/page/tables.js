@@ -1,6 +1,8 @@
 // Stability, and the tables of arms and runs.
 
 function stabilitySection(section) {
+  // Of results of others nothing is known of how they trained.
+  if (results && !results.ledger && !results.problems.length) return false;
   section.append(...(results ? stabilityOfArms() : stabilityOfRun()));
   section.hidden = false;
   return true;
@@ -10,7 +12,7 @@ function stabilityOfArms() {
   const rows = results.arms.map(({ label, finished, diverged, missing, stability }) => [
     label, `${finished} finished${diverged ? `, ${diverged} diverged` : ""}${missing ? `, ${missing} missing` : ""}`,
     `${stability.spike_episodes} in ${plural(stability.runs_with_spikes, "run")}`, whole(stability.judged_steps), fixed(stability.gradient_tail, 2), whole(stability.losses_not_finite)]);
-  const parts = [table("Stability of every arm", ["Arm", "Runs", "Loss spikes", "Steps judged", "Gradient tail", "Losses not finite"], rows, [1])];
+  const parts = !results.ledger ? [] : [table("Stability of every arm", ["Arm", "Runs", "Loss spikes", "Steps judged", "Gradient tail", "Losses not finite"], rows, [1])];
   if (results.problems.length) {
     parts.push(el("h3", {}, "Runs that did not finish"),
       el("p", { class: "note" }, "A diverged run counts as a failure of its arm and is never dropped; a missing run says nothing, and its pair is left out."),
@@ -38,8 +40,13 @@ function tablesSection(section) {
       rate ? `${rate.successes} of ${rate.trials}` : "–", rate ? `${fixed(rate.low, 2)} to ${fixed(rate.high, 2)}` : "–", stepsTo(arm.steps_to_threshold), fixed(armSeconds.get(arm.name)?.seconds, 1), short(armSeconds.get(arm.name)?.tokens_per_second)];
   });
   const at = threshold === null ? "threshold" : threshold;
-  section.append(el("h3", {}, `Arms: ${deciding.words} at the final step`),
+  section.append(el("h3", {}, `Arms: ${deciding.words}${results.metric.read ? ` ${results.metric.read}` : ""}`),
     table("Arms", ["Arm", "mean", "sd", "IQM", "median", "smallest", "largest", "solved", "95 % interval", `steps to ${at}`, "seconds a run", "tokens a second"], armRows));
+  if (data.common_rates.length) {
+    const names = data.common_rates[0][1].map(([name]) => name);
+    section.append(el("h3", {}, `At every common learning rate: ahead of ${armNamed(results.baseline)?.label} in the tuning runs`),
+      table("At every common learning rate", ["Learning rate", ...names], data.common_rates.map(([rate, ahead]) => [short(rate), ...ahead.map(([, by]) => signed(by))])));
+  }
   const { columns } = data.context;
   const runRows = results.arms.flatMap((arm) => arm.runs.map((run) => [
     arm.label, String(run.seed), el("span", { class: `badge ${run.status}` }, run.status), ...columns.map(({ name }) => fixed(run[name])),

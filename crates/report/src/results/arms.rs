@@ -2,20 +2,26 @@
 
 use data::{
     Split,
-    metrics::{MetricKind, OBJECTIVE, SplitMetric, SplitScores},
+    metrics::{MetricKind, OBJECTIVE, SplitScores},
 };
-use runs::{Arm, Experiment, MetricLine, RunRecord, Status, experiment::number_at};
+use runs::{
+    Arm, Experiment, MetricLine, RunRecord, Status,
+    experiment::{MetricChoice, number_at},
+};
 use serde::{Deserialize, Serialize};
 use statistics::{
+    MetricScale,
     describe::describe,
-    interval::{LEVEL, paired_interval},
+    estimate::MeanEstimate,
+    interval::LEVEL,
     outcome::{Outcome, solve_rate, steps_to_threshold},
     stability::{gradient_tail, spikes},
+    two_arms::Limits,
 };
 
 use super::{ArmResult, ResultsError, RunResult, RunStatus, curves};
 use crate::{
-    deciding::{self, final_value, finite},
+    deciding::{self, finite},
     reading::ExperimentRuns,
 };
 
@@ -46,18 +52,48 @@ pub(super) fn outcome(run: &RunResult) -> Outcome {
 /// Every arm, in the order of the experiment.
 pub(super) fn arms(runs: &ExperimentRuns) -> Result<Vec<ArmResult>, ResultsError> {
     let experiment = &runs.experiment;
-    let mut metric = deciding::metric(experiment);
-    let value = |record: &RunRecord| final_value(record.summary()?, experiment.metric.name);
-    let finished = runs.records.iter().filter_map(value);
-    // Diverging never looks better than finishing, in whatever arm.
-    metric.worst = finished.fold(metric.worst, |worst, value| metric.direction.worse(worst, value));
-    let of = |arm: &Arm| summarise(experiment, &metric, arm, &runs.of_arm(&arm.name).collect::<Vec<_>>());
+    let scale = deciding::scale(experiment);
+    let of = |arm: &Arm| summarise(experiment, &scale, arm, &runs.of_arm(&arm.name).collect::<Vec<_>>());
     experiment.arms.iter().map(of).collect()
+}
+
+/// What an arm's outcomes come to, wherever they are from.
+pub(crate) struct Summarised {
+    pub finished: usize,
+    pub diverged: usize,
+    pub missing: usize,
+    pub description: Option<statistics::describe::Description>,
+    pub interval_of_mean: Option<Limits>,
+    pub solve_rate: Option<statistics::interval::WilsonInterval>,
+}
+
+impl Summarised {
+    /// Of outcomes, values as they enter.
+    pub fn of(outcomes: &[Outcome], scale: &MetricScale, threshold: Option<f64>) -> Result<Self, ResultsError> {
+        let count = |is: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
+        let values: Vec<f64> = outcomes.iter().filter_map(|outcome| scale.entered(*outcome)).collect();
+        let interval = match values.len() {
+            0 | 1 => None,
+            // Of one list of values, the interval of its mean is that of differences from 0.
+            _ => Some(MeanEstimate::of(&values, None)?.interval((1.0 - LEVEL) / 2.0)),
+        };
+        Ok(Self {
+            finished: count(|outcome| matches!(outcome, Outcome::Finished(_))),
+            diverged: count(|outcome| matches!(outcome, Outcome::Diverged)),
+            missing: count(|outcome| matches!(outcome, Outcome::Missing)),
+            description: (!values.is_empty()).then(|| describe(&values)).transpose()?,
+            interval_of_mean: interval.map(|[low, high]| Limits { level: LEVEL, low, high }),
+            solve_rate: match threshold {
+                Some(threshold) => solve_rate(outcomes, threshold, scale.direction, LEVEL)?,
+                None => None,
+            },
+        })
+    }
 }
 
 fn summarise(
     experiment: &Experiment,
-    metric: &statistics::Metric,
+    scale: &MetricScale,
     arm: &Arm,
     records: &[&RunRecord],
 ) -> Result<ArmResult, ResultsError> {
@@ -69,7 +105,7 @@ fn summarise(
             let curves: Vec<Vec<(u64, f64)>> =
                 ended.iter().map(|record| validated(record.metrics(), name.kind)).collect();
             let curves: Vec<&[(u64, f64)]> = curves.iter().map(Vec::as_slice).collect();
-            Some(steps_to_threshold(&curves, threshold, metric.direction)?)
+            Some(steps_to_threshold(&curves, threshold, scale.direction)?)
         }
         None => None,
     };
@@ -78,53 +114,42 @@ fn summarise(
         .iter()
         .map(|record| {
             let first_step = if record.summary().is_some() { first_steps.next().flatten() } else { None };
-            run(record, name, first_step)
+            run(record, &experiment.metric, first_step)
         })
         .collect();
 
     let outcomes: Vec<Outcome> = runs.iter().map(outcome).collect();
-    let count = |status| runs.iter().filter(|run| run.status == status).count();
-    let values: Vec<f64> = outcomes
-        .iter()
-        .filter_map(|outcome| match outcome {
-            Outcome::Finished(value) => Some(*value),
-            Outcome::Diverged => Some(metric.worst),
-            Outcome::Missing => None,
-        })
-        .collect();
-    let solve_rate = match threshold {
-        Some(threshold) => solve_rate(&outcomes, threshold, metric.direction, LEVEL)?,
-        None => None,
-    };
+    let Summarised { finished, diverged, missing, description, interval_of_mean, solve_rate } =
+        Summarised::of(&outcomes, scale, threshold)?;
     let metrics: Vec<&[MetricLine]> = ended.iter().map(|record| record.metrics()).collect();
     Ok(ArmResult {
         name: arm.name.clone(),
         label: arm.label.clone(),
         sweep_value: experiment.sweep.as_deref().and_then(|key| number_at(&arm.config, key)),
+        level: Default::default(),
         steps: arm.config.train.steps,
-        lr: arm.config.train.lr,
-        finished: count(RunStatus::Finished),
-        diverged: count(RunStatus::Diverged),
-        missing: count(RunStatus::Missing),
-        description: (!values.is_empty()).then(|| describe(&values)).transpose()?,
-        // Of one list of values, the interval of its mean is that of differences from 0.
-        interval_of_mean: (values.len() > 1).then(|| paired_interval(&values, LEVEL)).transpose()?,
+        lr: Some(arm.config.train.lr),
+        finished,
+        diverged,
+        missing,
+        description,
+        interval_of_mean,
         solve_rate,
         steps_to_threshold,
         stability: stability(&metrics),
-        curves: curves::curves(&metrics),
+        curves: curves::curves(experiment, &ended)?,
         runs,
     })
 }
 
-fn run(record: &RunRecord, name: SplitMetric, first_step: Option<u64>) -> RunResult {
+fn run(record: &RunRecord, metric: &MetricChoice, first_step: Option<u64>) -> RunResult {
     let summary = record.summary();
     let finished = summary.filter(|summary| summary.status == Status::Finished);
     let scores = finished.map(|summary| SplitScores {
         test: summary.test.unwrap_or_default(),
         validation: summary.validation.unwrap_or_default(),
     });
-    let value = summary.and_then(|summary| final_value(summary, name));
+    let value = summary.and_then(|summary| deciding::value(summary, metric));
     let best = summary.and_then(|summary| summary.best);
     let (losses, norms) = trained(record.metrics());
     RunResult {

@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 
 use data::{
     Split,
-    metrics::{ByMetric, Scores},
+    metrics::{METRICS, SplitMetric},
 };
-use runs::MetricLine;
+use runs::{Experiment, MetricLine, RunRecord, Status};
 use serde::{Deserialize, Serialize};
 
-use statistics::describe::{mean_of_checked, quantile_of_sorted, sorted};
+use statistics::{
+    StatisticsError,
+    describe::{mean_of_checked, quantile_of_sorted, sorted},
+    mean_curve::{RunCurve, values_by_step},
+};
 
-use crate::{deciding::finite, limits::CURVE_POINTS};
+use crate::{deciding, limits::CURVE_POINTS};
 
 /// One split of one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,11 +33,13 @@ pub struct Curve {
 pub struct CurvePoint {
     /// Optimiser steps done, the last of those averaged.
     pub step: u64,
-    /// Runs that have finite numbers there; a diverged run ends before.
+    /// Runs in the numbers: those that logged there, and those that had diverged.
     pub runs: usize,
-    /// Each metric that was measured there.
+    /// Of them, runs that had diverged before, and stand at the penalty of each metric.
+    pub diverged: usize,
+    /// Each metric that was measured there, by its key.
     #[serde(flatten)]
-    pub bands: ByMetric<Band>,
+    pub bands: BTreeMap<String, Band>,
 }
 
 /// Spread across runs.
@@ -51,7 +57,7 @@ pub struct Band {
 
 impl Band {
     /// Of at least one finite value.
-    fn of(values: &[f64]) -> Self {
+    pub(crate) fn of(values: &[f64]) -> Self {
         let sorted = sorted(values);
         let quantile = |probability| quantile_of_sorted(&sorted, probability);
         Self {
@@ -65,40 +71,46 @@ impl Band {
     }
 }
 
-/// The curves of the runs of one arm.
-pub(super) fn curves(runs: &[&[MetricLine]]) -> Vec<Curve> {
-    let curve = |split| {
-        let of_split =
-            |run: &&[MetricLine]| run.iter().filter(|metric| metric.split == split).cloned().collect::<Vec<_>>();
-        let runs: Vec<Vec<MetricLine>> = runs.iter().map(of_split).collect();
-        let longest = runs.iter().map(Vec::len).max().unwrap_or_default();
+/// The curves of the runs of one arm. A run that diverged stands at each metric's penalty from then on: leaving it out would
+/// make the arm that diverges look best.
+pub(super) fn curves(experiment: &Experiment, runs: &[&&RunRecord]) -> Result<Vec<Curve>, StatisticsError> {
+    let mut curves = vec![];
+    for split in [Split::Train, Split::Validation] {
+        let of_split = |record: &&&RunRecord| {
+            let lines = record.metrics().iter().filter(|metric| metric.split == split);
+            let diverged = record.summary().is_some_and(|summary| summary.status != Status::Finished);
+            (lines.cloned().collect::<Vec<_>>(), diverged)
+        };
+        let runs: Vec<(Vec<MetricLine>, bool)> = runs.iter().map(of_split).collect();
+        let longest = runs.iter().map(|(lines, _)| lines.len()).max().unwrap_or_default();
         let averaged_steps = if split == Split::Train { longest.div_ceil(CURVE_POINTS).max(1) } else { 1 };
-        Curve { split, averaged_steps, points: points(&runs, averaged_steps, longest) }
-    };
-    [curve(Split::Train), curve(Split::Validation)].into_iter().filter(|curve| !curve.points.is_empty()).collect()
-}
-
-fn points(runs: &[Vec<MetricLine>], averaged_steps: usize, longest: usize) -> Vec<CurvePoint> {
-    let mut at: BTreeMap<u64, Vec<Scores>> = BTreeMap::new();
-    for run in runs {
-        for chunk in run.chunks(averaged_steps) {
-            // The end of a run that diverged would be a point of its own, between those of the others.
-            let is_whole = chunk.len() == averaged_steps || run.len() == longest;
-            let (Some(last), true) = (chunk.last(), is_whole) else { continue };
-            let count = chunk.len() as f64;
-            let mean = |kind| chunk.iter().map(|metric| metric.scores.number(kind)).sum::<f64>() / count;
-            let means = last.scores.iter().fold(Scores::default(), |means, (kind, _)| means.with(kind, mean(kind)));
-            if means.iter().all(|(_, mean)| finite(mean).is_some()) {
-                at.entry(last.step).or_default().push(means);
+        let mut points: BTreeMap<u64, CurvePoint> = BTreeMap::new();
+        for kind in METRICS {
+            let is_measured = runs.iter().any(|(lines, _)| lines.iter().any(|line| line.scores.get(kind).is_some()));
+            if !is_measured {
+                continue;
+            }
+            let thinned = |(lines, diverged): &(Vec<MetricLine>, bool)| {
+                let chunks = lines.chunks(averaged_steps);
+                // The end of a run that diverged would be a point of its own, between those of the others.
+                let whole = chunks.filter(|chunk| chunk.len() == averaged_steps || lines.len() == longest);
+                let point = |chunk: &[MetricLine]| {
+                    let sum: f64 = chunk.iter().map(|metric| metric.scores.number(kind)).sum();
+                    Some((chunk.last()?.step, sum / chunk.len() as f64))
+                };
+                RunCurve { points: whole.filter_map(point).collect(), diverged: *diverged }
+            };
+            let scale = deciding::scale_of(experiment, SplitMetric { split, kind });
+            for at in values_by_step(&runs.iter().map(thinned).collect::<Vec<_>>(), &scale)? {
+                let empty = CurvePoint { step: at.step, runs: 0, diverged: 0, bands: BTreeMap::new() };
+                let point = points.entry(at.step).or_insert(empty);
+                point.runs = point.runs.max(at.values.len());
+                point.diverged = point.diverged.max(at.at_penalty);
+                point.bands.insert(kind.key.into(), Band::of(&at.values));
             }
         }
+        curves.push(Curve { split, averaged_steps, points: points.into_values().collect() });
     }
-    let point = |(step, runs): (u64, Vec<Scores>)| {
-        let bands = ByMetric::new(|kind| {
-            let values: Vec<f64> = runs.iter().filter_map(|scores| scores.get(kind)).collect();
-            (!values.is_empty()).then(|| Band::of(&values))
-        });
-        CurvePoint { step, runs: runs.len(), bands }
-    };
-    at.into_iter().map(point).collect()
+    curves.retain(|curve| !curve.points.is_empty());
+    Ok(curves)
 }

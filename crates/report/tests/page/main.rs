@@ -20,6 +20,7 @@ use data::metrics::{ACCURACY, SplitMetric};
 use headcount_report::{
     ExperimentReport, Results, TunedExperiment,
     page::{self, RunReport},
+    table::{Options, Table},
 };
 use runs::{RunDirectory, heads::HeadAnalysis};
 use serde_json::{Value, json};
@@ -92,8 +93,14 @@ fn the_numbers_on_the_page_are_those_of_the_results() {
     let embedded = browser.value("JSON.parse(document.getElementById('data').textContent).results");
     assert_eq!(&serde_json::from_value::<Results>(embedded).unwrap(), results);
 
-    let sentence = browser.text("#verdict .verdict p");
-    assert_eq!(sentence.to_lowercase(), format!("{}.", results.sentences[0]).to_lowercase());
+    assert_eq!(browser.text("#sentences > p"), results.answer.sentence);
+    assert_eq!(browser.text("h1"), results.answer.title);
+    assert_eq!(browser.value("document.title"), json!(format!("{} · Headcount", results.answer.title)));
+    let description = browser.value("document.querySelector('meta[name=description]').content");
+    assert_eq!(description, json!(results.answer.sentence));
+    let verdict = &results.findings.verdicts[0];
+    let beside = browser.text("#verdict .verdict .beside");
+    assert_eq!(beside.to_lowercase(), format!("{}.", verdict.solving.as_ref().unwrap()).to_lowercase());
     assert_eq!(browser.text("#verdict .badge"), "8 heads: better");
 
     let number = |value: Option<f64>| value.map_or("–".to_string(), |value| format!("{value:.4}"));
@@ -118,15 +125,15 @@ fn the_numbers_on_the_page_are_those_of_the_results() {
         let shown = tables(&mut browser, "curves");
         for (row, arm) in shown[0].iter().zip(&results.arms) {
             let curve = arm.curves.iter().find(|curve| curve.split == data::Split::Validation).unwrap();
-            let band = curve.points[at].bands.get(&ACCURACY).unwrap();
+            let band = curve.points[at].bands["accuracy"];
             let expected = format!("{:.4} {:.4} to {:.4}", band.mean, band.lower_quartile, band.upper_quartile);
             assert_eq!(row[1], expected);
         }
     }
     let dots =
         browser.value("[...document.querySelectorAll('#differences circle title')].map((title) => title.textContent)");
-    let pairs = &results.comparisons[0].pairs;
-    assert_eq!(dots, json!(pairs.iter().map(|p| format!("seed {}: +{:.4}", p.seed, p.difference)).collect::<Vec<_>>()));
+    let told = |pair: &statistics::pairs::ScoredPair| format!("seed {}: +{:.4}", pair.seed, pair.arm - pair.baseline);
+    assert_eq!(dots, json!(verdict.found.pairs.iter().map(told).collect::<Vec<_>>()));
     let ledger = tables(&mut browser, "ledger");
     assert_eq!(ledger[0][0], ["Parameters", "49,664", "49,664", "equal"]);
     // The card of head 2 in the last arm, which reads register 2.
@@ -164,7 +171,7 @@ fn every_control_works_by_mouse_and_by_keyboard() {
     browser.press("#curves select", &["ArrowDown"]);
     let band = page.results.arms[0].curves.iter().find(|curve| curve.split == data::Split::Validation).unwrap();
     browser.press("#read-at", &["End"]);
-    let last = band.points.last().unwrap().bands.get(&ACCURACY).unwrap();
+    let last = band.points.last().unwrap().bands["accuracy"];
     let range = format!("{:.4} to {:.4}", last.minimum, last.maximum);
     assert!(browser.text(arms).contains(&range), "{range}");
     for words in ["log x", "log y", "single seeds"] {
@@ -254,7 +261,8 @@ fn hostile_texts_stay_text() {
     report.with_heads(Some(heads)).write(&made.folder).unwrap();
     let Some(mut browser) = open(&path) else { return };
     // A line separator in the skeleton itself is a blank.
-    assert!(browser.text("h1").starts_with("name </script><img src=x onerror=\"window.hit=1\"><!-- {{DATA}}"));
+    assert!(browser.text(".lead").starts_with("name </script><img src=x onerror=\"window.hit=1\"><!-- {{DATA}}"));
+    assert!(browser.text("h1").contains("label </script><img src=x onerror=\"window.hit=1\"><!-- {{DATA}}"));
     for text in ["question </script>", "prediction </script>", "result </script>", "why </script>", "label </script>"] {
         let found = browser.value(&format!("document.body.innerText.includes({text:?})"));
         assert_eq!(found, json!(true), "{text}");
@@ -325,7 +333,101 @@ fn pages() -> Vec<(&'static str, Page)> {
             ),
         ),
         ("losses", Page::new(make("losses", losses, SPLIT, |_| Kind::Learns { at: 0.7 }), 1)),
+        ("map", Page::new(map(), 0)),
+        ("registered", Page::new(registered(), 0)),
     ]
+}
+
+/// Layers by heads by registers.
+fn map() -> Made {
+    let grid = "[grid]\n\"model.heads\" = [1, 2, 4, 8]\n\"model.layers\" = [1, 2, 3]\n\"task.registers\" = [2, 4, 6]\n";
+    make("map", "regime = \"free\"\nbaseline = \"h1-l1-registers2\"", grid, |run| Kind::Learns {
+        at: if run.config.model.heads >= 4 / run.config.model.layers { 0.99 } else { 0.6 },
+    })
+}
+
+/// With a prediction, and a margin that was changed when all runs had ended.
+fn registered() -> Made {
+    let mut made = make("registered", "[predict]\nbetter = \"h8\"", SPLIT, |run| Kind::Learns {
+        at: if run.arm == "h8" { 0.99 } else { 0.58 },
+    });
+    runs::Registration::of(&made.experiment, 0, 20).write(&made.folder).unwrap();
+    made.experiment.metric.margin = 0.01;
+    runs::Registration::keep(&made.folder, &made.experiment).unwrap();
+    made
+}
+
+/// Whatever a browser can't count stays apart, in every list and table.
+#[test]
+fn jaeger_ui_973_seeds_above_2_to_the_53_stay_two() {
+    let seeds = [9_007_199_254_740_992_u64, 9_007_199_254_740_993];
+    let head = format!("seeds = [{}, {}]\nwhy_seeds = \"a test\"", seeds[0], seeds[1]);
+    let page = Page::new(make("seeds", &head, SPLIT, |_| Kind::Learns { at: 0.9 }), 0);
+    let Some(mut browser) = open(&page.path) else { return };
+    let boxes =
+        browser.value("[...document.querySelectorAll('#curves input[aria-label^=seed]')].map((box) => box.ariaLabel)");
+    assert_eq!(boxes, json!(seeds.map(|seed| format!("seed {seed}"))));
+    let runs = &tables(&mut browser, "tables")[1];
+    assert_eq!(
+        runs.iter().map(|row| row[1].clone()).collect::<Vec<_>>(),
+        [seeds, seeds].concat().iter().map(u64::to_string).collect::<Vec<_>>()
+    );
+    browser.expect_quiet(&page.path);
+}
+
+/// tensorboard#1139: 36 arms, of which some looked alike.
+#[test]
+fn tensorboard_1139_arms_of_a_large_grid_can_be_told_apart() {
+    let page = Page::new(map(), 0);
+    let Some(mut browser) = open(&page.path) else { return };
+    let swatches = "[...document.querySelectorAll('#curves fieldset .swatch')].map((swatch) => swatch.innerHTML)";
+    let count = browser.value(&format!("[{swatches}.length, new Set({swatches}).size]"));
+    assert_eq!(count, json!([36, 36]));
+    // Grouped by level: a card each, and one table of all.
+    assert_eq!(browser.value("document.querySelectorAll('#sentences > .verdict').length"), json!(9 + 1));
+    let map = &tables(&mut browser, "sentences")[0];
+    assert_eq!((map.len(), map[0][1].as_str()), (9, "4"));
+    browser.expect_quiet(&page.path);
+}
+
+#[test]
+fn a_table_of_others_has_its_page() {
+    let mut text = "arm,seed,step,score\n".to_string();
+    for seed in 0..10 {
+        for (heads, at) in [(1, 0.6), (2, 0.8), (4, 0.99), (8, 0.99)] {
+            for step in [0, 50, 100] {
+                let score = at * f64::from(step) / 100.0 + 0.001 * f64::from((seed * heads) % 4);
+                text += &format!("h{heads},{seed},{step},{score}\n");
+            }
+        }
+    }
+    let options = Options {
+        direction: Some(statistics::Direction::HigherIsBetter),
+        threshold: Some(0.95),
+        sweep: Some("head".into()),
+        command: "trainer import <others>.csv".into(),
+        ..Options::new("others", 0.02)
+    };
+    let report = Table::read(&text, &options).unwrap().report().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    report.write(folder.path()).unwrap();
+    let path = folder.path().join(page::FILE);
+    keep("table", &path);
+    assert!(!folder.path().join("timings.json").exists());
+    let Some(mut browser) = open(&path) else { return };
+    assert!(
+        browser.text("h1").starts_with("After 100 steps, this task needs 4 heads: 2 reach 0.80"),
+        "{}",
+        browser.text("h1")
+    );
+    let shown = browser.value("[...document.querySelectorAll('main > section:not([hidden])')].map(({id}) => id)");
+    assert_eq!(shown, json!(["verdict", "curves", "differences", "settings", "tables", "repeat", "glossary"]));
+    assert!(browser.text("#repeat").contains("trainer import <others>.csv"));
+    for slip in ["[object", "undefined", "NaN", "null", "Infinity"] {
+        assert_eq!(browser.value(&format!("document.body.innerText.includes({slip:?})")), json!(false), "{slip}");
+    }
+    assert_eq!(violations(&mut browser), json!([]));
+    browser.expect_quiet(&path);
 }
 
 #[test]
@@ -349,14 +451,19 @@ fn every_kind_of_result_has_its_page_and_none_scrolls_sideways() {
         let shown: Vec<String> = serde_json::from_value(shown).unwrap();
         let has = |id: &str| shown.iter().any(|shown| shown == id);
         assert!(
-            ["verdict", "curves", "differences", "ledger", "stability", "tables", "repeat", "glossary"]
-                .iter()
-                .all(|id| has(id)),
+            ["verdict", "curves", "ledger", "stability", "tables", "repeat", "glossary"].iter().all(|id| has(id)),
             "{kind}: {shown:?}"
         );
         let figures = browser.value("document.querySelectorAll('#settings figure').length");
         assert_eq!(has("settings"), figures != json!(0), "{kind}");
-        assert!(has("settings") || !["sweep", "tuned"].contains(kind), "{kind}");
+        assert!(has("settings") || !["sweep", "tuned", "map"].contains(kind), "{kind}");
+        assert_eq!(has("differences"), *kind != "failures", "{kind}: where pairs are missing, nothing is due");
+        assert_eq!(has("prediction"), *kind == "registered", "{kind}");
+        if *kind == "registered" {
+            let warning = browser.text("#sentences .warning");
+            assert!(warning.contains("when 20 of 20 runs had ended: metric.margin: 0.02, now 0.01"), "{warning}");
+            assert!(browser.text("#prediction").contains("better = \"h8\"held"), "{}", browser.text("#prediction"));
+        }
         assert_eq!(has("explorer") && has("cards"), ["pair", "sweep", "losses"].contains(kind), "{kind}");
         if *kind == "failures" {
             let stability = browser.text("#stability");

@@ -8,6 +8,7 @@ mod export;
 mod files;
 mod generate;
 mod heads;
+mod import;
 mod plan;
 mod report;
 mod runs;
@@ -50,6 +51,8 @@ commands! {
     Plan(plan::PlanArguments) => plan::run,
     /// Make results, figures and report.html anew from run directories: of an experiment, or of one run.
     Report(report::ReportArguments) => report::run,
+    /// Decide over a table of results from elsewhere by the same rules: one line a run, as CSV.
+    Import(import::ImportArguments) => import::run,
     /// Show what each attention head of a run reads and is worth.
     Heads(heads::HeadsArguments) => heads::run,
     /// List the tasks, or explain one and show samples of it.

@@ -13,7 +13,7 @@ use runs::{Experiment, Registration, RunDirectory, experiment};
 use super::files::refuse_linked;
 use super::heads;
 use crate::machine::exit::{Failure, Success};
-use crate::screen::output::{print, tell};
+use crate::screen::output::{print, print_warning, tell};
 
 /// Arguments of `report`.
 #[derive(Args, Clone, Debug)]
@@ -83,15 +83,35 @@ pub fn show(experiment: TunedExperiment, mixed: bool) -> Result<Shown, Failure> 
     let report = ExperimentReport::new(&runs, mixed).map_err(Failure::failed)?;
     let report = report.with_heads(unless_failed(heads::of_experiment(&runs)));
     match report.write(&runs.folder) {
-        Ok(_) => print(terminal::summary(&report.results, &runs.folder)),
+        Ok(_) => print_result(&terminal::summary(&report.results, &runs.folder)),
         Err(error) if error.is_unwritten() => {
-            print(terminal::answer(&report.results));
+            print_result(&terminal::answer(&report.results));
             let page = unkept(&error, error.is_read_only())?;
             return Ok(Shown { page, results: report.results });
         }
         Err(error) => return Err(Failure::failed(error)),
     }
     Ok(Shown { page: Some(runs.folder.join(page::FILE)), results: report.results })
+}
+
+/// Prints a result; what a reader must not miss stands out.
+pub fn print_result(text: &str) {
+    // One call for what lies between warnings, so that a pipe gets it whole.
+    let mut plain: Vec<&str> = vec![];
+    for line in text.lines() {
+        if !line.starts_with(terminal::WARNING) {
+            plain.push(line);
+            continue;
+        }
+        if !plain.is_empty() {
+            print(plain.join("\n"));
+            plain.clear();
+        }
+        print_warning(line);
+    }
+    if !plain.is_empty() {
+        print(plain.join("\n"));
+    }
 }
 
 /// The page of a single run, and what its heads do. A run that is not done has no heads to show yet.

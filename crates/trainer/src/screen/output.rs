@@ -43,12 +43,27 @@ pub fn taken() -> io::Result<()> {
 
 /// Prints a line to standard output.
 pub fn print(text: impl Display) {
+    put(&shown(&text.to_string()));
+}
+
+/// Prints a line to standard output that its reader must not miss: [`yellow`].
+pub fn print_warning(text: impl Display) {
+    put(&yellow(&shown(&text.to_string()), is_on_terminal()));
+}
+
+/// Puts a line of shown text to standard output.
+fn put(line: &str) {
     if lost().is_none()
-        && let Err(error) =
-            writeln!(stdout(), "{}", shown(&text.to_string())).and_then(|()| stdout().flush()).and_then(|()| taken())
+        && let Err(error) = writeln!(stdout(), "{line}").and_then(|()| stdout().flush()).and_then(|()| taken())
     {
         lose(&error);
     }
+}
+
+/// Shown text in yellow for a terminal, unless NO_COLOR is set (<https://no-color.org>); else as it is.
+fn yellow(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    let is_coloured = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if is_coloured { Cow::Owned(format!("\u{1b}[33m{text}\u{1b}[0m")) } else { Cow::Borrowed(text) }
 }
 
 /// Prints one line of JSON to standard output.
@@ -74,15 +89,10 @@ pub fn tell(text: impl Display) {
     drop(writeln!(stderr(), "{}", shown(&text.to_string())));
 }
 
-/// Prints a line to standard error as a warning: in yellow on a terminal, unless NO_COLOR is set (<https://no-color.org>).
+/// Prints a line to standard error as a warning: [`yellow`].
 pub fn warn(text: impl Display) {
-    let text = text.to_string();
-    let text = shown(&text);
-    let is_coloured = is_live() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    drop(match is_coloured {
-        true => writeln!(stderr(), "\u{1b}[33m{text}\u{1b}[0m"),
-        false => writeln!(stderr(), "warning: {text}"),
-    });
+    let text = format!("warning: {text}");
+    drop(writeln!(stderr(), "{}", yellow(&shown(&text), is_live())));
 }
 
 /// Prints a line above a live bar, or bars.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use report::results::{Results, RunStatus};
 use runs::{Experiment, Registration, RunDirectory};
-use statistics::{Undecided, Verdict};
+use statistics::{Statement, statement::Because};
 
 use crate::support::*;
 
@@ -59,7 +59,7 @@ fn a_comparison_ends_in_a_verdict_whatever_the_number_of_jobs() {
     let place = with(HEADS);
     let ran = place.run("compare test.toml --jobs 2").expect(0);
     let found = results(&place, "runs");
-    assert!(ran.stdout.contains(&found.sentences[0]), "{ran:?}");
+    assert!(ran.stdout.starts_with(&found.answer.sentence), "{ran:?}");
     for name in ["results.json", "timings.json", "runs.csv", "curves.csv"] {
         assert!(place.path().join("runs/test").join(name).is_file(), "{name}");
         assert!(name == "timings.json" || ran.stdout.contains(name), "{ran:?}");
@@ -68,9 +68,10 @@ fn a_comparison_ends_in_a_verdict_whatever_the_number_of_jobs() {
     assert_eq!(found.problems, []);
     // The ledger holds real manifests, and they match.
     let experiment = Experiment::of_folder(&place.path().join("runs/test")).unwrap();
-    assert_eq!(found.ledger.check(experiment.regime), Ok(()));
+    assert_eq!(found.ledger.as_ref().unwrap().check(experiment.regime), Ok(()));
     // A verdict's numbers are those of the runs' own summaries.
-    let difference: f64 = found.comparisons[0].pairs.iter().map(|pair| pair.difference).sum::<f64>() / 6.0;
+    let pairs = &found.findings.verdicts[0].found.pairs;
+    let difference: f64 = pairs.iter().map(|pair| pair.arm - pair.baseline).sum::<f64>() / 6.0;
     let mean = |arm: usize| {
         let accuracies = found.arms[arm].runs.iter().map(|run| {
             let run = RunDirectory::at(place.path().join("runs/test").join(&run.directory));
@@ -131,8 +132,8 @@ fn an_arm_that_diverges_counts_as_failed() {
     assert_eq!((wild.finished, wild.diverged, wild.missing), (0, 6, 0));
     assert!(wild.runs.iter().all(|run| run.status == RunStatus::Diverged));
     assert_eq!(wild.description.as_ref().unwrap().mean, 0.0, "the worst accuracy there is");
-    assert_eq!(found.comparisons[0].pairs.len(), 6);
-    assert_eq!(found.comparisons[0].verdict, Verdict::Worse);
+    assert_eq!(found.findings.verdicts[0].found.pairs.len(), 6);
+    assert_eq!(found.findings.verdicts[0].found.statement, Statement::Worse);
     assert!(
         ran.stdout.contains("0 + 6 diverged") && ran.stdout.contains("diverged (entered as 0): 6 of 6 runs of wild"),
         "{ran:?}"
@@ -143,8 +144,8 @@ fn an_arm_that_diverges_counts_as_failed() {
 fn two_seeds_are_too_few_to_tell() {
     let place = with(&HEADS.replace("seeds = 6", "seeds = 2"));
     let ran = place.run("compare test.toml").expect(0);
-    let verdict = &results(&place, "runs").comparisons[0].verdict;
-    assert!(matches!(verdict, Verdict::Undecided { reason: Undecided::TooFewPairs { .. } }), "{verdict:?}");
+    let statement = results(&place, "runs").findings.verdicts[0].found.statement;
+    assert!(matches!(statement, Statement::Undecided { because: Because::TooFewPairs { .. } }), "{statement:?}");
     assert!(ran.stdout.contains("undecided"), "{ran:?}");
 }
 
@@ -180,7 +181,7 @@ fn an_experiment_may_grow() {
     let ran = place.run("compare test.toml").expect(0);
     assert!(ran.stderr.contains("when 4 of 4 runs had ended: seeds: 0, 1, now 6, 0 to 5"), "{ran:?}");
     assert_eq!(ran.stderr.matches("done before").count(), 4, "{ran:?}");
-    assert_eq!(results(&place, "runs").comparisons[0].pairs.len(), 6);
+    assert_eq!(results(&place, "runs").findings.verdicts[0].found.pairs.len(), 6);
 }
 
 fn registration(place: &Workplace, folder: &str) -> Registration {

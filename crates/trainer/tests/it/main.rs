@@ -13,6 +13,7 @@ mod doctor;
 mod durable;
 mod generate;
 mod heads;
+mod import;
 mod interrupt;
 #[cfg(unix)]
 mod lost_output;

@@ -1,8 +1,9 @@
-//! A run's heads in a terminal.
+//! A run's heads in a terminal, and how many of them each arm of an experiment uses.
 
-use data::metrics::MetricKind;
+use data::metrics::{MetricKind, Scores};
 use runs::heads::{
-    AttentionAnalysis, AttentionSite, HeadAnalysis, HeadMeasures, MeasureInfo, Nearest, StepAnalysis, Tells,
+    AttentionAnalysis, AttentionSite, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, HeadPlace, MeasureInfo, Nearest,
+    Pruning, PruningPoint, StepAnalysis, Tells,
 };
 
 use crate::text::{aligned, counted, short, wrapped};
@@ -17,7 +18,8 @@ pub fn table(analysis: &HeadAnalysis) -> String {
     for (now, before) in last.attentions.iter().zip(&untrained.attentions) {
         sections.push(layer(&analysis.measures, now, before));
     }
-    sections.push(glossary(&analysis.measures));
+    sections.extend(analysis.pruning.as_ref().map(pruned));
+    sections.push(glossary(analysis));
     sections.retain(|section| !section.is_empty());
     sections.join("\n\n")
 }
@@ -40,16 +42,11 @@ fn head(analysis: &HeadAnalysis, last: &StepAnalysis, untrained: &StepAnalysis) 
 }
 
 fn layer(measures: &[MeasureInfo], now: &AttentionAnalysis, before: &AttentionAnalysis) -> String {
-    let what = match now.site {
-        AttentionSite::Decoder => "",
-        AttentionSite::Encoder => "encoder, ",
-        AttentionSite::Cross => "cross-attention, ",
-    };
     let single = |tells| {
         let measures = measures.iter().filter(move |measure| measure.tells == tells && measure.parts.is_empty());
         measures.map(|measure| Column { title: &measure.title, key: &measure.key, part: 0 }).collect::<Vec<_>>()
     };
-    let mut tables = vec![format!("{what}layer {}", now.layer), rows(now, before, &single(Tells::Reads), false)];
+    let mut tables = vec![place(now.site, now.layer), rows(now, before, &single(Tells::Reads), false)];
     tables.push(rows(now, before, &single(Tells::Worth), true));
     for measure in measures.iter().filter(|measure| !measure.parts.is_empty()) {
         let parts = measure.parts.iter().enumerate();
@@ -59,6 +56,84 @@ fn layer(measures: &[MeasureInfo], now: &AttentionAnalysis, before: &AttentionAn
     }
     tables.retain(|table| !table.is_empty());
     tables.join("\n")
+}
+
+fn place(site: AttentionSite, layer: usize) -> String {
+    let what = match site {
+        AttentionSite::Decoder => "",
+        AttentionSite::Encoder => "encoder, ",
+        AttentionSite::Cross => "cross-attention, ",
+    };
+    format!("{what}layer {layer}")
+}
+
+/// How many heads each arm uses, one line an arm; empty where none was pruned.
+pub fn used(heads: &ExperimentHeads) -> String {
+    let arms: Vec<_> = heads.arms.iter().filter_map(|arm| Some((arm, arm.pruning()?))).collect();
+    let Some((_, (_, first))) = arms.first() else { return String::new() };
+    let (metric, margin) = (metric_words(first), first.used.margin);
+    let mut rows = vec![vec!["heads used".into(), "of".into(), format!("test {metric}"), "with all".into(), "seed".into()]];
+    for (arm, (run, pruning)) in arms {
+        let value = |point: Option<&_>| point.map_or("-".into(), |point| told(point, &pruning.used.metric));
+        let (used, seed) = (pruning.used.heads, run.analysis.as_ref().map_or(run.pair, |analysis| analysis.seed));
+        let all = pruning.whole().map_or(0, |whole| whole.kept);
+        let cells = [used.to_string(), all.to_string(), value(pruning.used()), value(pruning.whole()), seed.to_string()];
+        rows.push(vec![arm.label.clone() + ": " + &cells[0], cells[1].clone(), cells[2].clone(), cells[3].clone(), cells[4].clone()]);
+    }
+    format!(
+        "{}\n  the fewest of a trained model's heads that keep it within {margin} of its {metric}, others replaced by their means",
+        aligned(&rows)
+    )
+}
+
+/// What a run is with fewer and fewer heads.
+fn pruned(pruning: &Pruning) -> String {
+    let (metric, margin, used) = (metric_words(pruning), pruning.used.margin, pruning.used.heads);
+    let all = pruning.whole().map_or(0, |whole| whole.kept);
+    let kinds: Vec<&MetricKind> = pruning.whole().iter().flat_map(|whole| whole.test.iter()).map(|(kind, _)| kind).collect();
+    let titles = kinds.iter().map(|kind| format!("test {}{}", kind.words, kind.unit_told()));
+    let mut rows = vec![[String::from("  kept")].into_iter().chain(titles).chain(["removed last".into(), "".into()]).collect::<Vec<_>>()];
+    for point in &pruning.points {
+        let numbers = kinds.iter().map(|kind| with_error(&point.test, &point.standard_error, kind));
+        let removed = point.removed.map_or("-".into(), |HeadPlace { site, layer, head }| format!("{} head {head}", place(site, layer)));
+        let mark = if point.kept == used { "used" } else { "" };
+        rows.push([format!("  {}", point.kept)].into_iter().chain(numbers).chain([removed, mark.into()]).collect());
+    }
+    format!(
+        "heads used: {used} of {all}, the fewest with which test {metric} is within {margin} of that with all\n{}\n  {}",
+        aligned(&rows),
+        wrapped(
+            &format!(
+                "The head of which the removal costs least goes first, by the loss on {} ({} of the model); read on {}, with \
+                 standard errors over samples.",
+                counted(pruning.validation_samples, "validation sample"),
+                passes(pruning.passes),
+                counted(pruning.test_samples, "test sample"),
+            ),
+            LINE
+        )
+        .join("\n  ")
+    )
+}
+
+fn passes(count: usize) -> String {
+    format!("{count} pass{}", if count == 1 { "" } else { "es" })
+}
+
+/// Such as "0.9931 ± 0.0012".
+fn with_error(test: &Scores, error: &Scores, kind: &MetricKind) -> String {
+    match error.get(kind) {
+        Some(error) => format!("{:.4} ± {error:.4}", test.number(kind)),
+        None => format!("{:.4}", test.number(kind)),
+    }
+}
+
+fn told(point: &PruningPoint, metric: &str) -> String {
+    MetricKind::find(metric).map_or("-".into(), |kind| with_error(&point.test, &point.standard_error, kind))
+}
+
+fn metric_words(pruning: &Pruning) -> String {
+    MetricKind::find(&pruning.used.metric).map_or_else(|| pruning.used.metric.clone(), |kind| kind.words.into())
 }
 
 /// A number of each head.
@@ -102,19 +177,25 @@ fn both(now: Option<f64>, before: Option<f64>) -> String {
     format!("{} ({})", number(now), number(before))
 }
 
-/// What each measure says.
-fn glossary(measures: &[MeasureInfo]) -> String {
+/// What each measure says, and each flag that a head carries.
+fn glossary(analysis: &HeadAnalysis) -> String {
+    let carried = |flag: &Flag| {
+        let heads = analysis.last().into_iter().flat_map(|step| &step.attentions).flat_map(|attention| &attention.heads);
+        heads.into_iter().any(|head| head.flags.contains(flag))
+    };
+    let flags = Flag::ALL.into_iter().filter(carried).map(|flag| format!("{}: {}", flag.name(), flag.about()));
+    let measures = &analysis.measures;
     let nearest = "nearest: The most similar head of the layer and the Jensen-Shannon divergence of its rows, in nats.";
     let measures = measures.iter().map(|measure| format!("{}: {}", measure.title, measure.glossary));
     let entries: Vec<String> =
-        measures.chain([nearest.to_string()]).map(|entry| wrapped(&entry, LINE).join("\n  ")).collect();
+        measures.chain([nearest.to_string()]).chain(flags).map(|entry| wrapped(&entry, LINE).join("\n  ")).collect();
     entries.join("\n")
 }
 
 #[cfg(test)]
 mod tests {
     use data::metrics::{ACCURACY, LOSS, Scores};
-    use runs::heads::{Flag, MeasureValue, OfRun, SCHEMA_VERSION, Unit};
+    use runs::heads::{ArmHeads, HeadsUsed, MeasureValue, OfRun, RunHeads, SCHEMA_VERSION, Unit};
 
     use super::*;
 
@@ -149,6 +230,7 @@ mod tests {
             measures,
             shown: vec![],
             steps,
+            pruning: None,
         }
     }
 
@@ -190,7 +272,7 @@ mod tests {
             measure("removal", "cost of removal", Tells::Worth, &[]),
             measure("importance", "importance", Tells::Worth, &[]),
         ];
-        let steps = vec![step(0, 1.0, vec![]), step(800, 0.25, vec![Flag::Dead, Flag::Sink])];
+        let steps = vec![step(0, 1.0, vec![]), step(800, 0.25, vec![Flag::Spare, Flag::Dead, Flag::Sink])];
         let analysis = analysis(measures, 1, steps);
         insta::assert_snapshot!(table(&analysis), @r"
         h2 seed 3 on registers: 1 layer of 2 heads, after 800 steps (untrained in parentheses)

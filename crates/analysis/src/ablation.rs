@@ -29,13 +29,21 @@ impl<T> Sites<T> {
     /// What `change` makes of each, which is told where it stands.
     pub fn map<U>(&self, change: impl Fn(AttentionSite, usize, &T) -> U) -> Sites<U> {
         let of = |site| self.of(site).iter().enumerate().map(|(layer, one)| change(site, layer, one)).collect();
-        Sites { decoder: of(AttentionSite::Decoder), encoder: of(AttentionSite::Encoder), cross: of(AttentionSite::Cross) }
+        Sites {
+            decoder: of(AttentionSite::Decoder),
+            encoder: of(AttentionSite::Encoder),
+            cross: of(AttentionSite::Cross),
+        }
     }
 
     /// What `make` gives for each layer of each attention of a model.
     pub fn new(config: &ModelConfig, make: impl Fn(AttentionSite, usize) -> T) -> Self {
         let of = |site| (0..layers(config, site)).map(|layer| make(site, layer)).collect();
-        Self { decoder: of(AttentionSite::Decoder), encoder: of(AttentionSite::Encoder), cross: of(AttentionSite::Cross) }
+        Self {
+            decoder: of(AttentionSite::Decoder),
+            encoder: of(AttentionSite::Encoder),
+            cross: of(AttentionSite::Cross),
+        }
     }
 }
 

@@ -90,7 +90,8 @@ impl Tally {
     /// The tallies of each sample of one batch, in their order, of those that have a scored position.
     pub fn of_samples(losses: Tensor<1>, logits: Tensor<2>, batch: &DeviceBatch) -> Vec<Self> {
         let predicted = logits.argmax(1).into_data();
-        let is_right = predicted.iter::<i64>().zip(&batch.host_targets).map(|(guess, &target)| guess == i64::from(target));
+        let is_right =
+            predicted.iter::<i64>().zip(&batch.host_targets).map(|(guess, &target)| guess == i64::from(target));
         let losses = losses.into_data();
         let mut tallies: Vec<(usize, Self)> = vec![];
         for ((loss, is_right), &sample) in losses.iter::<f32>().zip(is_right).zip(&batch.samples) {

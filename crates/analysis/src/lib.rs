@@ -1,4 +1,5 @@
-//! What each attention head does, step by step, beside what it did untrained. Runs models, never trains.
+//! What a model scores on a batch ([`batch`], the one place that says so), and what each of its attention heads does, step by step,
+//! beside what it did untrained. Runs models, never trains.
 //!
 //! [`analyse`] gives what a run's `heads.json` holds ([`runs::heads::HeadAnalysis`]), [`of_runs`] that of every run of an
 //! experiment. Everything is measured on the first samples of the validation set, the same for every run of a task:

@@ -47,9 +47,8 @@ pub fn prune(
     let chosen = pruner.choose(&validation.rows(0..plan.validation as usize))?;
     let test = pruner.test(&chosen.order, plan.test)?;
     let points = points(&chosen, &test);
-    let scores = |point: &PruningPoint| {
-        [point.validation, point.test, point.standard_error, point.difference_standard_error]
-    };
+    let scores =
+        |point: &PruningPoint| [point.validation, point.test, point.standard_error, point.difference_standard_error];
     if !points.iter().flat_map(scores).all(|scores| scores.are_finite()) {
         return Err(HeadError::NotFinite { step });
     }

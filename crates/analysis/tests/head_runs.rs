@@ -560,7 +560,9 @@ impl Slow {
         let (heads, layers, has_encoder) = (config.model.heads, config.model.layers, validation.source.is_some());
         let mut slow = Self { model, heads, layers, has_encoder, means: vec![] };
         let output = slow.output(validation, None);
-        for (site, contexts) in Self::SITES.iter().zip([output.contexts, output.encoder_contexts, output.cross_contexts]) {
+        for (site, contexts) in
+            Self::SITES.iter().zip([output.contexts, output.encoder_contexts, output.cross_contexts])
+        {
             let padding = match (&validation.source, site) {
                 (Some(source), AttentionSite::Encoder) => &source.padding,
                 _ => &validation.padding,
@@ -628,7 +630,8 @@ impl Slow {
         for (at, &target) in batch.targets.iter().enumerate().filter(|(_, target)| **target != data::IGNORE) {
             let row = &logits[at * classes..][..classes];
             let greatest = row.iter().copied().fold(f64::MIN, f64::max);
-            let loss = row.iter().map(|logit| (logit - greatest).exp()).sum::<f64>().ln() + greatest - row[target as usize];
+            let loss =
+                row.iter().map(|logit| (logit - greatest).exp()).sum::<f64>().ln() + greatest - row[target as usize];
             let is_right = (0..classes).all(|class| row[class] <= row[target as usize]);
             let own = [loss, f64::from(u8::from(is_right)), 1.0];
             sums[at / batch.len].iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
@@ -658,10 +661,9 @@ fn pruning_is_what_whole_passes_give() {
     let sort = "[task]\nkind = \"reverse\"\nmin_len = 2\nmax_len = 5\nvalidation_examples = 40\ntest_examples = 90\n[model]\n\
         architecture = \"encoder_decoder\"\nd_model = 16\nheads = 2\nlayers = 2\n[train]\nsteps = 20\neval_batch = 32\n";
     let registers = format!("{SMALL}eval_batch = 50\n");
-    for (text, overrides, heads) in [
-        (sort, &[][..], 12),
-        (registers.as_str(), &["task.test_examples=70", "task.validation_examples=30"][..], 8),
-    ] {
+    for (text, overrides, heads) in
+        [(sort, &[][..], 12), (registers.as_str(), &["task.test_examples=70", "task.validation_examples=30"][..], 8)]
+    {
         let config = config(text, overrides);
         let weights = weights(&config);
         let pruning = pruning(&config, weights.clone());

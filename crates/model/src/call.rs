@@ -47,10 +47,11 @@ pub struct Gating<'a> {
 }
 
 impl<'a> Gating<'a> {
+    /// What acts on one attention; nothing on one that is not there.
     pub(crate) fn of_layer(self, layer: usize) -> LayerGating<'a> {
         LayerGating {
-            gates: self.gates.map(|gates| &gates[layer]),
-            replacement: self.replacements.map(|replacements| &replacements[layer]),
+            gates: self.gates.and_then(|gates| gates.get(layer)),
+            replacement: self.replacements.and_then(|replacements| replacements.get(layer)),
         }
     }
 }

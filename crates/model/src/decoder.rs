@@ -93,7 +93,8 @@ impl Decoder {
         let span = Span::of_input(l, call.padding);
         self.check(b, l, &span, &call)?;
         let mask = self.mask([b, l, l], call.padding.map(<[bool]>::to_vec), &tokens.device())?;
-        let Read { memory, maps: encoder_maps, contexts: encoder_contexts } = self.read_source(call.source, b, &call)?;
+        let Read { memory, maps: encoder_maps, contexts: encoder_contexts } =
+            self.read_source(call.source, b, &call)?;
         let output = self.pass(tokens, &span, mask.as_ref(), memory.as_ref(), None, &call);
         Ok(Output { encoder_maps, encoder_contexts, ..output })
     }

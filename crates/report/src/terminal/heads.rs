@@ -2,8 +2,8 @@
 
 use data::metrics::{MetricKind, Scores};
 use runs::heads::{
-    AttentionAnalysis, AttentionSite, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, HeadPlace, MeasureInfo, Nearest,
-    Pruning, PruningPoint, StepAnalysis, Tells,
+    AttentionAnalysis, AttentionSite, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, HeadPlace, MeasureInfo,
+    Nearest, Pruning, PruningPoint, StepAnalysis, Tells,
 };
 
 use crate::text::{aligned, counted, short, wrapped};
@@ -72,30 +72,42 @@ pub fn used(heads: &ExperimentHeads) -> String {
     let arms: Vec<_> = heads.arms.iter().filter_map(|arm| Some((arm, arm.pruning()?))).collect();
     let Some((_, (_, first))) = arms.first() else { return String::new() };
     let (metric, margin) = (metric_words(first), first.used.margin);
-    let mut rows = vec![vec!["heads used".into(), "of".into(), format!("test {metric}"), "with all".into(), "seed".into()]];
+    let titles = ["heads of one run", "used", "of", &format!("test {metric} with them"), "with all", "seed"];
+    let mut rows = vec![titles.map(String::from).to_vec()];
     for (arm, (run, pruning)) in arms {
-        let value = |point: Option<&_>| point.map_or("-".into(), |point| told(point, &pruning.used.metric));
-        let (used, seed) = (pruning.used.heads, run.analysis.as_ref().map_or(run.pair, |analysis| analysis.seed));
+        let value = |point: Option<&PruningPoint>| point.map_or("-".into(), |point| told(point, &pruning.used.metric));
+        let seed = run.analysis.as_ref().map_or(run.pair, |analysis| analysis.seed);
         let all = pruning.whole().map_or(0, |whole| whole.kept);
-        let cells = [used.to_string(), all.to_string(), value(pruning.used()), value(pruning.whole()), seed.to_string()];
-        rows.push(vec![arm.label.clone() + ": " + &cells[0], cells[1].clone(), cells[2].clone(), cells[3].clone(), cells[4].clone()]);
+        let (label, used) = (arm.label.clone(), pruning.used.heads.to_string());
+        let (with_them, with_all) = (value(pruning.used()), value(pruning.whole()));
+        rows.push(vec![label, used, all.to_string(), with_them, with_all, seed.to_string()]);
     }
-    format!(
-        "{}\n  the fewest of a trained model's heads that keep it within {margin} of its {metric}, others replaced by their means",
-        aligned(&rows)
-    )
+    let words = format!(
+        "The fewest heads with which one trained model an arm is within {margin} of its {metric} with all, their means in the \
+         place of the others: what it uses, not what it needed to be trained with."
+    );
+    format!("{}\n  {}", aligned(&rows), wrapped(&words, LINE).join("\n  "))
 }
 
 /// What a run is with fewer and fewer heads.
 fn pruned(pruning: &Pruning) -> String {
     let (metric, margin, used) = (metric_words(pruning), pruning.used.margin, pruning.used.heads);
     let all = pruning.whole().map_or(0, |whole| whole.kept);
-    let kinds: Vec<&MetricKind> = pruning.whole().iter().flat_map(|whole| whole.test.iter()).map(|(kind, _)| kind).collect();
+    let kinds: Vec<&MetricKind> =
+        pruning.whole().iter().flat_map(|whole| whole.test.iter()).map(|(kind, _)| kind).collect();
     let titles = kinds.iter().map(|kind| format!("test {}{}", kind.words, kind.unit_told()));
-    let mut rows = vec![[String::from("  kept")].into_iter().chain(titles).chain(["removed last".into(), "".into()]).collect::<Vec<_>>()];
+    let mut rows = vec![
+        [String::from("  kept")]
+            .into_iter()
+            .chain(titles)
+            .chain(["removed last".into(), "".into()])
+            .collect::<Vec<_>>(),
+    ];
     for point in &pruning.points {
         let numbers = kinds.iter().map(|kind| with_error(&point.test, &point.standard_error, kind));
-        let removed = point.removed.map_or("-".into(), |HeadPlace { site, layer, head }| format!("{} head {head}", place(site, layer)));
+        let removed = point
+            .removed
+            .map_or("-".into(), |HeadPlace { site, layer, head }| format!("{} head {head}", place(site, layer)));
         let mark = if point.kept == used { "used" } else { "" };
         rows.push([format!("  {}", point.kept)].into_iter().chain(numbers).chain([removed, mark.into()]).collect());
     }
@@ -180,7 +192,8 @@ fn both(now: Option<f64>, before: Option<f64>) -> String {
 /// What each measure says, and each flag that a head carries.
 fn glossary(analysis: &HeadAnalysis) -> String {
     let carried = |flag: &Flag| {
-        let heads = analysis.last().into_iter().flat_map(|step| &step.attentions).flat_map(|attention| &attention.heads);
+        let heads =
+            analysis.last().into_iter().flat_map(|step| &step.attentions).flat_map(|attention| &attention.heads);
         heads.into_iter().any(|head| head.flags.contains(flag))
     };
     let flags = Flag::ALL.into_iter().filter(carried).map(|flag| format!("{}: {}", flag.name(), flag.about()));
@@ -195,7 +208,7 @@ fn glossary(analysis: &HeadAnalysis) -> String {
 #[cfg(test)]
 mod tests {
     use data::metrics::{ACCURACY, LOSS, Scores};
-    use runs::heads::{ArmHeads, HeadsUsed, MeasureValue, OfRun, RunHeads, SCHEMA_VERSION, Unit};
+    use runs::heads::{ArmHeads, HeadsUsed, MeasureValue, OfRun, RunHeads, SCHEMA_VERSION, Tolerance, Unit};
 
     use super::*;
 
@@ -283,7 +296,7 @@ mod tests {
           0     0.125 (0.500)    3.09 (12.3)
           1     0.062 (0.250)    1.54 (6.17)
           head   output share  cost of removal  importance   nearest
-          0     0.125 (0.500)    0.000 (0.000)   123 (123)  1: 0.083  dead sink
+          0     0.125 (0.500)    0.000 (0.000)   123 (123)  1: 0.083  spare dead sink
           1     0.062 (0.250)    0.000 (0.000)   123 (123)         -
           weight on what is needed:
           head     register 0     register 1
@@ -299,6 +312,53 @@ mod tests {
         importance: What importance says.
         nearest: The most similar head of the layer and the Jensen-Shannon divergence of its rows, in nats.
         ");
+    }
+
+    fn pruning() -> Pruning {
+        let point = |kept: usize, loss, accuracy| {
+            let place = |site, layer| Some(HeadPlace { site, layer, head: kept });
+            let errors = Scores::default().with(&LOSS, 0.0123).with(&ACCURACY, 0.004);
+            PruningPoint {
+                kept,
+                removed: match kept {
+                    2 => None,
+                    1 => place(AttentionSite::Decoder, 0),
+                    _ => place(AttentionSite::Cross, 0),
+                },
+                validation: Scores::default().with(&LOSS, loss).with(&ACCURACY, accuracy),
+                test: Scores::default().with(&LOSS, loss).with(&ACCURACY, accuracy),
+                standard_error: errors,
+                difference_standard_error: errors,
+            }
+        };
+        let points = vec![point(2, 0.1, 0.99), point(1, 0.15, 0.97), point(0, 2.0, 0.125)];
+        let used = HeadsUsed::of(&points, Tolerance { metric: &ACCURACY, margin: 0.02 });
+        Pruning { validation_samples: 64, passes: 6, test_samples: 512, points, used }
+    }
+
+    #[test]
+    fn a_run_says_how_many_of_its_heads_it_uses() {
+        let step = StepAnalysis { step: 0, scores: Scores::default(), attentions: vec![] };
+        let analysis = HeadAnalysis { pruning: Some(pruning()), ..analysis(vec![], 1, vec![step]) };
+        let text = table(&analysis);
+        let part: Vec<&str> = text.split("\n\n").filter(|part| part.starts_with("heads used")).collect();
+        insta::assert_snapshot!(part.join("\n\n"), @"");
+    }
+
+    #[test]
+    fn arms_say_how_many_of_their_heads_they_use() {
+        let arm = |label: &str, pruning| {
+            let analysis = HeadAnalysis { pruning, ..analysis(vec![], 1, vec![]) };
+            let run = RunHeads { pair: 3, directory: String::new(), analysis: Some(analysis), problem: None };
+            let (name, label) = (label.into(), label.into());
+            ArmHeads { name, label, measures: vec![], untrained: None, last: None, runs: vec![run] }
+        };
+        let heads = |arms| ExperimentHeads { schema_version: SCHEMA_VERSION, name: "sweep".into(), arms };
+        let few = Pruning { points: pruning().points.split_off(1), ..pruning() };
+        let few = few.within(Tolerance { metric: &ACCURACY, margin: 0.02 });
+        let arms = vec![arm("1 head", Some(few)), arm("2 heads", Some(pruning())), arm("3 heads", None)];
+        insta::assert_snapshot!(used(&heads(arms)), @"");
+        assert_eq!(used(&heads(vec![arm("3 heads", None)])), "");
     }
 
     #[test]

@@ -4,9 +4,9 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use data::metrics::{ACCURACY, LOSS, Scores};
 use headcount_report::results::{Results, RunResult};
 use runs::heads::{
-    ArmHeads, AttentionAnalysis, AttentionSite, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, HeadPlace, HeadsUsed,
-    MeasureInfo, MeasureValue, Nearest, OfRun, Pruning, PruningPoint, RunHeads, SCHEMA_VERSION, ShownMaps, ShownSample,
-    ShownToken, StepAnalysis, Tells, Tolerance, Unit,
+    ArmHeads, AttentionAnalysis, AttentionSite, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, HeadPlace,
+    HeadsUsed, MeasureInfo, MeasureValue, Nearest, OfRun, Pruning, PruningPoint, RunHeads, SCHEMA_VERSION, ShownMaps,
+    ShownSample, ShownToken, StepAnalysis, Tells, Tolerance, Unit,
 };
 
 /// L, the length of a sample.

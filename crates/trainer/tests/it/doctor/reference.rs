@@ -363,7 +363,16 @@ impl Program for Reference {
         let logits = self.logits(config, model, tokens, call);
         let (maps, encoder_maps, cross_maps) = (vec![], vec![], vec![]);
         let (contexts, encoder_contexts, cross_contexts) = (vec![], vec![], vec![]);
-        Ok(Output { logits, maps, encoder_maps, cross_maps, contexts, encoder_contexts, cross_contexts, inputs: vec![] })
+        Ok(Output {
+            logits,
+            maps,
+            encoder_maps,
+            cross_maps,
+            contexts,
+            encoder_contexts,
+            cross_contexts,
+            inputs: vec![],
+        })
     }
 
     /// Without a cache: everything up to a piece's end is read again, of which its rows are kept.

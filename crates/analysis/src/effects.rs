@@ -2,18 +2,22 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use data::metrics::{ACCURACY, LOSS, Scores};
-use kernels::cross_entropy;
-use model::{Call, CallError, Decoder};
-use runs::{Config, Tensors};
+use data::metrics::Scores;
+use model::{Call, CallError, Decoder, Gating};
+use runs::{
+    Config, Tensors,
+    heads::{AttentionSite, HeadPlace},
+};
 
 use crate::{
-    contexts::Contexts,
-    samples::{DeviceSamples, Samples},
+    HeadError,
+    ablation::{Gates, Means, Sites, ablated, contexts, query_padding},
+    batch::{DeviceBatch, Tally, losses},
+    samples::Samples,
 };
 
 /// A model and what its attentions give on the samples.
-pub struct Probe {
+pub struct Probe<'a> {
     /// What the model scores on the samples.
     pub scores: Scores,
     /// `[B][H][L][L]` for each layer of the decoder.
@@ -22,162 +26,159 @@ pub struct Probe {
     pub encoder_maps: Vec<Vec<f32>>,
     /// `[B][H][L][Ls]` for each layer.
     pub cross_maps: Vec<Vec<f32>>,
-    /// `[layers][H]`: share of each head in what its attention writes.
-    output_shares: Vec<Vec<f64>>,
-    /// `[layers][H]`.
-    importance: Vec<Vec<f64>>,
-    /// `[H, L, K]` for each layer: what takes the place of a removed head's context.
-    means: Vec<Tensor<3>>,
+    /// `[H]` for each attention: share of each head in what it writes.
+    output_shares: Sites<Vec<f64>>,
+    /// `[H]` for each attention.
+    importance: Sites<Vec<f64>>,
+    means: Means,
     /// In evaluation mode.
     model: Decoder,
+    /// Of `model`, on the samples.
+    loss: f64,
     /// On the device without autodiff.
-    samples: DeviceSamples,
+    samples: DeviceBatch,
     device: Device,
-    heads: usize,
+    config: &'a Config,
 }
 
-impl Probe {
-    /// Runs `model`, which is that of `config` with `weights` and lives on `device` with autodiff, on the samples. At least
-    /// one position must be scored.
+impl<'a> Probe<'a> {
+    /// Runs `model`, which is that of `config` with `weights` and lives on `device` with autodiff, on the samples.
     ///
     /// # Errors
-    /// Samples that the model can't take.
+    /// Samples that the model can't take, or of which nothing is scored.
     pub fn new(
         model: Decoder,
-        config: &Config,
+        config: &'a Config,
         weights: &Tensors,
         samples: &Samples,
         device: &Device,
-    ) -> Result<Self, CallError> {
-        let [layers, heads] = [config.model.layers, config.model.heads];
-        let importance = importance(&model, [layers, heads], samples, &device.clone().autodiff())?;
+    ) -> Result<Self, HeadError> {
+        let importance = importance(&model, config, samples, &device.clone().autodiff())?;
         let model = model.valid();
-        let on_device = DeviceSamples::new(&samples.batch, device);
+        let on_device = DeviceBatch::new(&samples.batch, device).ok_or(HeadError::NothingScored)?;
         let call = Call { maps: true, contexts: true, ..on_device.call() };
         let output = model.forward(on_device.tokens.clone(), call)?;
-        let (_, targets) = samples.batch.scored_positions();
-        let guesses = output.logits.clone().argmax(1).into_data();
-        let right = guesses.iter::<i64>().zip(&targets).filter(|&(guess, &target)| guess == i64::from(target)).count();
         // Computed as the losses without a head are, which return no maps: what differs is the head alone, to the last bit.
-        let logits = model.forward(on_device.tokens.clone(), on_device.call())?.logits;
-        let loss = mean(&host(cross_entropy(logits, on_device.targets.clone())));
-        let contexts: Vec<Contexts> = output
-            .contexts
-            .into_iter()
-            .map(|contexts| Contexts { shape: contexts.dims(), values: host(contexts) })
-            .collect();
-        let mean_on_device = |contexts: &Contexts| {
-            let [_, h, l, k] = contexts.shape;
-            Tensor::from_data(TensorData::new(contexts.mean(&samples.batch.padding), [h, l, k]), device)
-        };
+        let tally = tally(&model, &on_device, on_device.call())?;
+        let contexts = contexts(&output);
+        let output_shares = contexts.map(|site, layer, contexts| {
+            let (d_model, padding) = (config.model.d_model, query_padding(site, &samples.batch));
+            let output = weights.get(&format!("{}.output.weight", path(site, layer)));
+            output.map_or(vec![], |output| contexts.output_shares(&output.values, d_model, padding))
+        });
         let on_host = |maps: Vec<Tensor<4>>| maps.into_iter().map(host).collect();
-        let shares = |(layer, contexts): (usize, &Contexts)| {
-            let output = weights.get(&format!("blocks.{layer}.attention.output.weight"));
-            output.map_or(vec![], |output| {
-                contexts.output_shares(&output.values, config.model.d_model, &samples.batch.padding)
-            })
-        };
-        let scores = Scores::default().with(&LOSS, loss).with(&ACCURACY, right as f64 / targets.len() as f64);
         Ok(Self {
-            scores,
+            scores: tally.scores(),
             maps: on_host(output.maps),
             encoder_maps: on_host(output.encoder_maps),
             cross_maps: on_host(output.cross_maps),
-            means: contexts.iter().map(mean_on_device).collect(),
-            output_shares: contexts.iter().enumerate().map(shares).collect(),
+            means: Means::new(&contexts, &samples.batch, device),
+            output_shares,
             importance,
-            heads,
             model,
+            loss: tally.mean_loss(),
             samples: on_device,
             device: device.clone(),
+            config,
         })
     }
 
-    /// `[H]`: rise of the loss when a head's context in `layer` of the decoder is replaced by its mean over the samples at each
-    /// position, in nats.
+    /// `[H]`: rise of the loss when a head's context in an attention is replaced by its mean over the samples at each position,
+    /// in nats.
     ///
     /// # Errors
     /// Samples that the model can't take.
-    pub fn removal(&self, layer: usize) -> Result<Vec<f64>, CallError> {
-        (0..self.heads).map(|head| self.rise(layer, |other| other != head)).collect()
+    pub fn removal(&self, site: AttentionSite, layer: usize) -> Result<Vec<f64>, CallError> {
+        self.rises(|head| move |other| other != HeadPlace { site, layer, head })
     }
 
-    /// `[H]`: rise of the loss when the contexts of all other heads of `layer` are.
+    /// `[H]`: rise of the loss when the contexts of all other heads of the attention are.
     ///
     /// # Errors
     /// Samples that the model can't take.
-    pub fn alone(&self, layer: usize) -> Result<Vec<f64>, CallError> {
-        (0..self.heads).map(|head| self.rise(layer, |other| other == head)).collect()
+    pub fn alone(&self, site: AttentionSite, layer: usize) -> Result<Vec<f64>, CallError> {
+        self.rises(|head| move |other: HeadPlace| (other.site, other.layer) != (site, layer) || other.head == head)
     }
 
-    /// `[H]`: the share of each head in what the attention of `layer` writes; empty where its projection is unknown.
-    pub fn output_shares(&self, layer: usize) -> Vec<f64> {
-        self.output_shares.get(layer).cloned().unwrap_or_default()
+    /// `[H]`: the share of each head in what an attention writes; empty where its projection is unknown.
+    pub fn output_shares(&self, site: AttentionSite, layer: usize) -> &[f64] {
+        self.output_shares.of(site).get(layer).map_or(&[], Vec::as_slice)
     }
 
-    /// `[H]`: the mean over samples of |∂ loss / ∂ gate| in `layer` at gate 1, the loss being a sample's mean, in nats.
-    pub fn importance(&self, layer: usize) -> &[f64] {
-        self.importance.get(layer).map_or(&[], Vec::as_slice)
+    /// `[H]`: the mean over samples of |∂ loss / ∂ gate| in an attention at gate 1, the loss being a sample's mean, in nats.
+    pub fn importance(&self, site: AttentionSite, layer: usize) -> &[f64] {
+        self.importance.of(site).get(layer).map_or(&[], Vec::as_slice)
     }
 
-    /// How much the loss rises when only some heads of `layer` are kept.
-    fn rise(&self, layer: usize, is_kept: impl Fn(usize) -> bool) -> Result<f64, CallError> {
-        let gate = |other: usize, head: usize| if other != layer || is_kept(head) { 1.0f32 } else { 0.0 };
-        let gates: Vec<Tensor<2>> = (0..self.means.len())
-            .map(|other| {
-                let numbers: Vec<f32> = (0..self.heads).map(|head| gate(other, head)).collect();
-                Tensor::from_data(TensorData::new(numbers, [1, self.heads]), &self.device)
-            })
-            .collect();
-        let call = Call { gates: Some(&gates), replacements: Some(&self.means), ..self.samples.call() };
-        let logits = self.model.forward(self.samples.tokens.clone(), call)?.logits;
-        Ok(mean(&host(cross_entropy(logits, self.samples.targets.clone()))) - self.scores.number(&LOSS))
+    /// How much the loss rises when those heads alone are kept which `kept` says for each head.
+    fn rises<F: Fn(HeadPlace) -> bool>(&self, kept: impl Fn(usize) -> F) -> Result<Vec<f64>, CallError> {
+        let rise = |head| {
+            let gates = Gates::new(&self.config.model, kept(head), &self.device);
+            let call = ablated(self.samples.call(), &gates, &self.means);
+            Ok(tally(&self.model, &self.samples, call)?.mean_loss() - self.loss)
+        };
+        (0..self.config.model.heads).map(rise).collect()
     }
 }
 
-/// `[layers][H]`: the mean over samples of |∂ loss / ∂ gate| at gate 1, the loss being a sample's mean over its scored
+/// Where the weights of an attention are.
+fn path(site: AttentionSite, layer: usize) -> String {
+    match site {
+        AttentionSite::Decoder => format!("blocks.{layer}.attention"),
+        AttentionSite::Encoder => format!("encoder.blocks.{layer}.attention"),
+        AttentionSite::Cross => format!("blocks.{layer}.cross_attention"),
+    }
+}
+
+/// What `model` scores on `batch` by a call of it.
+fn tally(model: &Decoder, batch: &DeviceBatch, call: Call) -> Result<Tally, CallError> {
+    let logits = model.forward(batch.tokens.clone(), call)?.logits;
+    Ok(Tally::of(losses(logits.clone(), batch), logits, &batch.host_targets))
+}
+
+/// `[H]` for each attention: the mean over samples of |∂ loss / ∂ gate| at gate 1, the loss being a sample's mean over its scored
 /// positions (Michel 2019, section 4.1). `model` lives on `device` with autodiff. A sample in which nothing is scored is left
 /// out.
 ///
 /// # Errors
-/// Samples that the model can't take.
+/// Samples that the model can't take, or of which nothing is scored.
 fn importance(
     model: &Decoder,
-    [layers, heads]: [usize; 2],
+    config: &Config,
     samples: &Samples,
     device: &Device,
-) -> Result<Vec<Vec<f64>>, CallError> {
-    if layers == 0 {
-        return Ok(vec![]); // and no gate to take a gradient of
+) -> Result<Sites<Vec<f64>>, HeadError> {
+    if config.model.layers == 0 {
+        return Ok(Sites::default()); // and no gate to take a gradient of
     }
-    let (b, l) = (samples.batch.batch, samples.batch.len);
-    let (positions, _) = samples.batch.scored_positions();
+    let (b, heads) = (samples.batch.batch, config.model.heads);
+    let batch = DeviceBatch::new(&samples.batch, device).ok_or(HeadError::NothingScored)?;
     let mut scored_of = vec![0usize; b];
-    positions.iter().for_each(|&position| scored_of[position as usize / l] += 1);
-    let weights: Vec<f32> = positions.iter().map(|&position| 1.0 / scored_of[position as usize / l] as f32).collect();
-    let weights = Tensor::<1>::from_data(TensorData::new(weights, [positions.len()]), device);
+    batch.samples.iter().for_each(|&sample| scored_of[sample] += 1);
+    let weights: Vec<f32> = batch.samples.iter().map(|&sample| 1.0 / scored_of[sample] as f32).collect();
+    let weights = Tensor::<1>::from_data(TensorData::new(weights, [batch.samples.len()]), device);
 
-    let on_device = DeviceSamples::new(&samples.batch, device);
-    let gates: Vec<Tensor<2>> = (0..layers).map(|_| Tensor::ones([b, heads], device).require_grad()).collect();
-    let call = Call { gates: Some(&gates), ..on_device.call() };
-    let logits = model.forward(on_device.tokens.clone(), call)?.logits;
+    let gates = Sites::new(&config.model, |_, _| Tensor::<2>::ones([b, heads], device).require_grad());
+    let gating = |site| Gating { gates: Some(gates.of(site)), replacements: None };
+    let call = Call {
+        decoder: gating(AttentionSite::Decoder),
+        encoder: gating(AttentionSite::Encoder),
+        cross: gating(AttentionSite::Cross),
+        ..batch.call()
+    };
+    let logits = model.forward(batch.tokens.clone(), call)?.logits;
     // The gates of a sample act on its own loss alone, so the gradient of the sum is that of each.
-    let gradients = (cross_entropy(logits, on_device.targets.clone()) * weights).sum().backward();
+    let gradients = (losses(logits, &batch) * weights).sum().backward();
     let counted = scored_of.iter().filter(|&&scored| scored > 0).count() as f64;
-    let of_layer = |gates: &Tensor<2>| {
+    Ok(gates.map(|_, _, gates| {
         let gradient = gates.grad(&gradients).map_or(vec![0.0; b * heads], host); // [B][H]
         let of_head =
             |h: usize| gradient.iter().skip(h).step_by(heads).map(|&slope| f64::from(slope).abs()).sum::<f64>();
         (0..heads).map(|h| of_head(h) / counted).collect()
-    };
-    Ok(gates.iter().map(of_layer).collect())
+    }))
 }
 
 /// The numbers of a tensor, row-major.
 fn host<const N: usize>(tensor: Tensor<N>) -> Vec<f32> {
     tensor.into_data().iter::<f32>().collect()
-}
-
-fn mean(values: &[f32]) -> f64 {
-    values.iter().map(|&value| f64::from(value)).sum::<f64>() / values.len() as f64
 }

@@ -28,6 +28,9 @@ pub enum HeadError {
     /// Samples that the model can't take.
     #[error(transparent)]
     Call(#[from] CallError),
+    /// Nothing to read a model with fewer heads by.
+    #[error("no position of the first test samples is scored: there is nothing to tell by which heads are used")]
+    NoTest,
     /// Nothing to average over.
     #[error("no position of the first validation samples is scored: there is nothing to measure heads by")]
     NothingScored,

@@ -2,9 +2,9 @@
 
 use runs::heads::{Flag, HeadMeasures};
 
-/// A dead head's removal raises the loss by less than this, in nats,
-pub const DEAD_REMOVAL: f64 = 0.01;
-/// and its share of the output is below this over H.
+/// A spare head's removal raises the loss by less than this, in nats.
+pub const SPARE_REMOVAL: f64 = 0.01;
+/// A spare head is dead where its share of the output is below this over H.
 pub const DEAD_SHARE: f64 = 0.1;
 /// Two heads of a layer are duplicates where the Jensen-Shannon divergence of their maps is below this, in nats: half of what
 /// untrained heads differ by, which read nearly everything alike (0.02 with PyTorch's initialisation). After training, two heads
@@ -15,11 +15,11 @@ pub const SINK_WEIGHT: f64 = 0.3;
 
 /// The flags of a head of a layer of `heads`.
 pub fn flags(head: &HeadMeasures, heads: usize) -> Vec<Flag> {
-    let is_dead = matches!((head.number("removal"), head.number("output_share")), (Some(removal), Some(share))
-        if removal < DEAD_REMOVAL && share < DEAD_SHARE / heads as f64);
+    let is_spare = head.number("removal").is_some_and(|removal| removal < SPARE_REMOVAL);
+    let is_dead = is_spare && head.number("output_share").is_some_and(|share| share < DEAD_SHARE / heads as f64);
     let is_duplicate = head.nearest.is_some_and(|nearest| nearest.divergence < DUPLICATE_DIVERGENCE);
     let is_sink = head.number("first_position").is_some_and(|weight| weight > SINK_WEIGHT);
-    [(is_dead, Flag::Dead), (is_duplicate, Flag::Duplicate), (is_sink, Flag::Sink)]
+    [(is_spare, Flag::Spare), (is_dead, Flag::Dead), (is_duplicate, Flag::Duplicate), (is_sink, Flag::Sink)]
         .into_iter()
         .filter_map(|(is_so, flag)| is_so.then_some(flag))
         .collect()

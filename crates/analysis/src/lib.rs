@@ -1,4 +1,5 @@
-//! What each attention head does, step by step, beside what it did untrained. Runs models, never trains.
+//! What a model scores on a batch ([`batch`], the one place that says so), and what each of its attention heads does, step by step,
+//! beside what it did untrained. Runs models, never trains.
 //!
 //! [`analyse`] gives what a run's `heads.json` holds ([`runs::heads::HeadAnalysis`]), [`of_runs`] that of every run of an
 //! experiment. Everything is measured on the first samples of the validation set, the same for every run of a task:
@@ -8,11 +9,14 @@
 //! - what is remarkable: [`mod@flags`]
 //!
 //! A removed head is replaced by its mean over the samples at each position, not by zero: the layers above are used to its
-//! mean, and would be thrown off by its absence as much as by the loss of what it says. In an encoder-decoder, heads are
-//! removed from the decoder's self-attention alone; of the encoder and of the cross-attention there are the measures of maps.
+//! mean, and would be thrown off by its absence as much as by the loss of what it says. Heads are removed from every attention,
+//! those of an encoder and the cross-attention among them: one at a time (the measure `removal`), all but one of a layer (`alone`),
+//! or, where asked for, one after the other until none is left ([`runs::heads::Pruning`]).
 //!
 //! Maps are an aid, not proof: what a head reads need not be what the answer depends on (Jain 2019, arXiv 1902.10186).
 
+mod ablation;
+pub mod batch;
 mod contexts;
 mod effects;
 mod encode;
@@ -23,6 +27,7 @@ mod limits;
 pub mod maps;
 pub mod measures;
 pub mod needs;
+mod pruning;
 mod run;
 mod samples;
 pub mod similarity;

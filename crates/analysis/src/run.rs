@@ -3,7 +3,7 @@
 use burn::tensor::Device;
 use runs::{
     OpenRun, RunError, Status, Summary, Tensors,
-    heads::{AttentionSite, HeadAnalysis, SCHEMA_VERSION},
+    heads::{AttentionSite, HeadAnalysis, Pruning, SCHEMA_VERSION, Tolerance},
     weights_fingerprint,
 };
 
@@ -11,12 +11,13 @@ use crate::{
     encode,
     error::HeadError,
     measures::described,
+    pruning,
     samples::Samples,
     snapshot::{self, is_causal},
 };
 
 /// Raised whenever the same weights would give other numbers, so that no old file is taken for a new one.
-const MEASURES_VERSION: u32 = 2;
+const MEASURES_VERSION: u32 = 3;
 
 /// Which steps of a run to analyse. The untrained model and the end of the run are always among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,15 +29,21 @@ pub enum Steps {
 }
 
 /// Analyses a run that is done, at the steps for which its directory has weights. A run without snapshots has its last
-/// checkpoint; one that diverged ends with the last weights that were still finite.
+/// checkpoint; one that diverged ends with the last weights that were still finite. With a tolerance it is pruned at its end.
 ///
 /// The result is a function of the run and `steps`, on one machine and CPU backend: the same bytes.
 ///
 /// # Errors
 /// A run that isn't done, files that are damaged or don't fit the config, and weights that give no finite number.
-pub fn analyse(open: &OpenRun, steps: Steps, device: &Device) -> Result<HeadAnalysis, HeadError> {
+pub fn analyse(
+    open: &OpenRun,
+    steps: Steps,
+    pruned: Option<Tolerance>,
+    device: &Device,
+) -> Result<HeadAnalysis, HeadError> {
     let run = Run::open(open)?;
-    run.analyse(&run.computed_from()?, steps, device)
+    let analysis = run.analyse(&run.computed_from()?, steps, device)?;
+    run.with_pruning(analysis, pruned, device)
 }
 
 /// [`analyse`], kept as `heads.json` in the run's directory: where that holds what is asked for, from the same weights,
@@ -44,10 +51,16 @@ pub fn analyse(open: &OpenRun, steps: Steps, device: &Device) -> Result<HeadAnal
 ///
 /// # Errors
 /// As [`analyse`]. That there is no room or no permission to write the file is told beside the analysis.
-pub fn analyse_or_read(open: &OpenRun, steps: Steps, device: &Device, anew: bool) -> Result<Analysed, HeadError> {
+pub fn analyse_or_read(
+    open: &OpenRun,
+    steps: Steps,
+    pruned: Option<Tolerance>,
+    device: &Device,
+    anew: bool,
+) -> Result<Analysed, HeadError> {
     // What is damaged, another run's or of another version is made anew.
     let kept = if anew { None } else { open.heads().unwrap_or_default() };
-    kept_or_made(open, kept.as_ref(), steps, device)
+    kept_or_made(open, kept.as_ref(), steps, pruned, device)
 }
 
 /// An analysis, and why it could not be kept in the run directory, if that is so.
@@ -64,17 +77,25 @@ pub(crate) fn kept_or_made(
     open: &OpenRun,
     kept: Option<&HeadAnalysis>,
     steps: Steps,
+    pruned: Option<Tolerance>,
     device: &Device,
 ) -> Result<Analysed, HeadError> {
     let run = Run::open(open)?;
     let computed_from = run.computed_from()?;
-    if let Some(kept) = kept
-        && kept.computed_from == computed_from
-        && run.steps(steps).iter().all(|step| kept.steps.iter().any(|kept| kept.step == *step))
-    {
-        return Ok(Analysed { analysis: kept.clone(), not_kept: None });
+    let kept = kept.filter(|kept| kept.computed_from == computed_from);
+    let has_steps =
+        |kept: &&HeadAnalysis| run.steps(steps).iter().all(|step| kept.steps.iter().any(|kept| kept.step == *step));
+    let analysis = match kept.filter(has_steps) {
+        Some(kept) => kept.clone(),
+        None => {
+            let pruning = kept.and_then(|kept| kept.pruning.clone());
+            HeadAnalysis { pruning, ..run.analyse(&computed_from, steps, device)? }
+        }
+    };
+    let analysis = run.with_pruning(analysis, pruned, device)?;
+    if kept == Some(&analysis) {
+        return Ok(Analysed { analysis, not_kept: None });
     }
-    let analysis = run.analyse(&computed_from, steps, device)?;
     let not_kept = match run.open.write_heads(&analysis) {
         Ok(()) => None,
         Err(error) if error.is_unwritten() => Some(error),
@@ -191,7 +212,31 @@ impl<'a> Run<'a> {
             measures: described(&samples.needs, &analysed),
             shown: samples.shown(&config.task.task, plan.samples),
             steps: analysed,
+            pruning: None,
         })
+    }
+
+    /// `analysis`, pruned with this tolerance if there is one. What was pruned already is only judged by it.
+    fn with_pruning(
+        &self,
+        analysis: HeadAnalysis,
+        tolerance: Option<Tolerance>,
+        device: &Device,
+    ) -> Result<HeadAnalysis, HeadError> {
+        let Some(tolerance) = tolerance else { return Ok(analysis) };
+        let pruning = match analysis.pruning {
+            Some(pruning) => pruning.within(tolerance),
+            None => self.prune(tolerance, device)?,
+        };
+        Ok(HeadAnalysis { pruning: Some(pruning), ..analysis })
+    }
+
+    fn prune(&self, tolerance: Tolerance, device: &Device) -> Result<Pruning, HeadError> {
+        let last = self.kept.last();
+        let weights = last.map(|kept| self.weights(*kept)).transpose()?;
+        let step = last.map_or(0, |kept| kept.step());
+        let config = self.open.config();
+        pruning::prune(config, step, weights.as_ref(), &Samples::new(config).batch, tolerance, device)
     }
 
     /// Characters that the maps of one sample take at one step.

@@ -1,8 +1,6 @@
 //! The fixed samples that heads are measured on: the first ones of the validation set.
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
 use data::{Batch, Generator, IGNORE, Sample, Split, Task};
-use model::{Call, Source};
 use runs::{
     Config,
     heads::{SHOWN_POSITIONS, ShownSample, ShownToken},
@@ -24,35 +22,6 @@ pub struct Samples {
     pub decoder: Readable,
     /// Self-attention of the encoder, `[B][Ls][Ls]`, and from the decoder to it, `[B][L][Ls]`; where there is one.
     pub encoder: Option<(Readable, Readable)>,
-}
-
-/// The same on a device.
-pub struct DeviceSamples {
-    /// `[B, L]`.
-    pub tokens: Tensor<2, Int>,
-    /// Targets of the scored positions, `[N]`.
-    pub targets: Tensor<1, Int>,
-    positions: Tensor<1, Int>,
-    /// `[B, Ls]` and its padding.
-    source: Option<(Tensor<2, Int>, Vec<bool>)>,
-}
-
-impl DeviceSamples {
-    /// The samples on `device`.
-    pub fn new(batch: &Batch, device: &Device) -> Self {
-        let two =
-            |tokens: &[i32], length| Tensor::from_data(TensorData::new(tokens.to_vec(), [batch.batch, length]), device);
-        let one = |numbers: Vec<i32>| Tensor::from_data(TensorData::new(numbers.clone(), [numbers.len()]), device);
-        let (positions, targets) = batch.scored_positions();
-        let source = batch.source.as_ref().map(|source| (two(&source.tokens, source.len), source.padding.clone()));
-        Self { tokens: two(&batch.tokens, batch.len), targets: one(targets), positions: one(positions), source }
-    }
-
-    /// What a model takes besides the tokens.
-    pub fn call(&self) -> Call<'_> {
-        let source = self.source.as_ref().map(|(tokens, padding)| Source { tokens, padding });
-        Call { scored: Some(&self.positions), source, ..Default::default() }
-    }
 }
 
 impl Samples {

@@ -57,7 +57,7 @@ pub fn analyse(
                 maps: Maps::new(config.model.heads, weights, readable),
                 tokens: tokens(site, samples),
                 needs: &samples.needs,
-                probe: (site == AttentionSite::Decoder).then_some(&probe),
+                probe: &probe,
             };
             attentions.push(attention(config, &seen, shown)?);
         }
@@ -125,7 +125,7 @@ fn of_head(head: &mut HeadMeasures) -> impl Iterator<Item = &mut f64> {
 }
 
 /// To six significant digits: more would only be noise, and make files large.
-fn rounded(number: f64) -> f64 {
+pub fn rounded(number: f64) -> f64 {
     // A number in this notation is always read back; adding 0 turns −0 into 0.
     format!("{number:.5e}").parse().unwrap_or(number) + 0.0
 }

@@ -8,7 +8,7 @@ use kernels::PreparedMask;
 
 use crate::attention::{Attention, AttentionCall};
 use crate::cache::{KeyValues, Past};
-use crate::call::Call;
+use crate::call::{Call, LayerGating};
 use crate::dropout::DropoutSite;
 use crate::initial::InitialWeights;
 use crate::layers::{Mlp, normed};
@@ -47,6 +47,10 @@ pub(crate) struct Reads<'a> {
     pub past: Option<&'a mut Past>,
     /// What [`Block::memory`] made of an encoder's output, and the source's padding.
     pub memory: Option<(KeyValues, Option<&'a PreparedMask>)>,
+    /// What acts on the heads of the self-attention.
+    pub own: LayerGating<'a>,
+    /// On those of the cross-attention.
+    pub cross: LayerGating<'a>,
 }
 
 /// What [`Block::forward`] gives.
@@ -59,6 +63,8 @@ pub(crate) struct BlockOutput {
     pub cross_maps: Option<Tensor<4>>,
     /// `[B, H, L, K]` of the self-attention, where asked for.
     pub contexts: Option<Tensor<4>>,
+    /// `[B, H, L, K]` of the cross-attention, where asked for and there is one.
+    pub cross_contexts: Option<Tensor<4>>,
 }
 
 impl Block {
@@ -90,8 +96,8 @@ impl Block {
         self.cross_attention.as_ref().map(|cross| cross.memory(output.clone(), mask, part))
     }
 
-    /// `x` `[B, L, D]` to the next block's input. `layer` is the block's place in the model: it selects its dropout, and
-    /// among the decoder's blocks its gates.
+    /// `x` `[B, L, D]` to the next block's input. `layer` is the block's place in the model: it selects its
+    /// dropout.
     pub(crate) fn forward(&self, x: Tensor<3>, reads: Reads, layer: usize, call: &Call) -> BlockOutput {
         let dropout = |site| call.dropout.map(|dropout| dropout.at(layer, site, self.attention_dropout));
         let attention = self.attention.read_itself(
@@ -100,16 +106,16 @@ impl Block {
             AttentionCall {
                 mask: reads.mask,
                 dropout: dropout(DropoutSite::Attention),
-                gates: call.gates.map(|gates| &gates[layer]),
+                gates: reads.own.gates,
                 span: Some(reads.span),
-                replacement: call.replacements.map(|replacements| &replacements[layer]),
+                replacement: reads.own.replacement,
                 maps: call.maps,
                 contexts: call.contexts,
                 trace: call.trace.map(|trace| trace.part("attention")),
             },
         );
         let mut x = self.add(x, attention.output, layer, DropoutSite::AttentionOutput, call);
-        let mut cross_maps = None;
+        let (mut cross_maps, mut cross_contexts) = (None, None);
         if let (Some(cross), Some((memory, mask))) = (&self.cross_attention, reads.memory) {
             let attention = cross.read(
                 normed(&self.norm_cross, x.clone()),
@@ -117,19 +123,22 @@ impl Block {
                 AttentionCall {
                     mask,
                     dropout: dropout(DropoutSite::CrossAttention),
+                    gates: reads.cross.gates,
+                    replacement: reads.cross.replacement,
                     maps: call.maps,
+                    contexts: call.contexts,
                     trace: call.trace.map(|trace| trace.part("cross_attention")),
                     ..Default::default()
                 },
             );
             x = self.add(x, attention.output, layer, DropoutSite::CrossAttentionOutput, call);
-            cross_maps = attention.maps;
+            (cross_maps, cross_contexts) = (attention.maps, attention.contexts);
         }
         if let Some(mlp) = &self.mlp {
             let change = mlp.forward(normed(&self.norm2, x.clone()));
             x = self.add(x, change, layer, DropoutSite::MlpOutput, call);
         }
-        BlockOutput { x, maps: attention.maps, cross_maps, contexts: attention.contexts }
+        BlockOutput { x, maps: attention.maps, cross_maps, contexts: attention.contexts, cross_contexts }
     }
 
     fn add(&self, x: Tensor<3>, change: Tensor<3>, layer: usize, site: DropoutSite, call: &Call) -> Tensor<3> {

@@ -18,17 +18,60 @@ pub struct Call<'a> {
     pub source: Option<Source<'a>>,
     /// Dropout of this step; None in evaluation.
     pub dropout: Option<&'a Dropout>,
-    /// Factor on each head's context, one `[1, H]` or `[B, H]` a layer; on the decoder's self-attention where there is an
-    /// encoder too.
-    pub gates: Option<&'a [Tensor<2>]>,
-    /// What takes the place of contexts whose gate is closed, one `[H, L, K]` a layer; see [`crate::AttentionCall`].
-    pub replacements: Option<&'a [Tensor<3>]>,
+    /// What acts on the heads of the self-attention of the decoder, or of the only stack there is.
+    pub decoder: Gating<'a>,
+    /// On those of the encoder, which are Ls long. With a [`Cache`](crate::Cache) the source was read when it was made, and this
+    /// does nothing.
+    pub encoder: Gating<'a>,
+    /// On those of the attention from the decoder to the encoder's output.
+    pub cross: Gating<'a>,
+    /// Where the decoder begins, instead of at its embedding.
+    pub resume: Option<Resume<'a>>,
     /// Return the attention maps.
     pub maps: bool,
-    /// Return the contexts of the heads that the gates act on.
+    /// Return the contexts of the heads, before the gates.
     pub contexts: bool,
+    /// Return what each block of the decoder reads.
+    pub inputs: bool,
     /// Where the nodes of the pass are kept.
     pub trace: Option<&'a Trace>,
+}
+
+/// What acts on the heads of a stack of attentions; see [`crate::AttentionCall`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gating<'a> {
+    /// Factor on each head's context, one `[1, H]` or `[B, H]` a layer.
+    pub gates: Option<&'a [Tensor<2>]>,
+    /// What takes the place of contexts whose gate is closed, one `[H, Lq, K]` a layer.
+    pub replacements: Option<&'a [Tensor<3>]>,
+}
+
+impl<'a> Gating<'a> {
+    /// What acts on one attention; nothing on one that is not there.
+    pub(crate) fn of_layer(self, layer: usize) -> LayerGating<'a> {
+        LayerGating {
+            gates: self.gates.and_then(|gates| gates.get(layer)),
+            replacement: self.replacements.and_then(|replacements| replacements.get(layer)),
+        }
+    }
+}
+
+/// What acts on the heads of one attention.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LayerGating<'a> {
+    /// `[1, H]` or `[B, H]`.
+    pub gates: Option<&'a Tensor<2>>,
+    /// `[H, Lq, K]`.
+    pub replacement: Option<&'a Tensor<3>>,
+}
+
+/// A pass that goes on from where another was: with the same tokens, source and call, it gives the same bits as the whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Resume<'a> {
+    /// The first block of the decoder that is computed.
+    pub layer: usize,
+    /// What it reads, `[B, L, D]`: that of [`Output::inputs`].
+    pub input: &'a Tensor<3>,
 }
 
 /// What an encoder reads.
@@ -51,12 +94,15 @@ pub enum CallError {
     Padding(#[from] MaskError),
     /// One gate for each head of each layer, the same for all samples or one for each.
     #[error(
-        "gates of shapes {given:?}, but the model has {layers} layers of {heads} heads, and the batch {batch} samples"
+        "gates of shapes {given:?}, but the {stack} has {layers} layers of {heads} heads, and the batch {batch} samples"
     )]
-    Gates { given: Vec<[usize; 2]>, layers: usize, heads: usize, batch: usize },
+    Gates { stack: &'static str, given: Vec<[usize; 2]>, layers: usize, heads: usize, batch: usize },
     /// A replacement for each position of each head of each layer.
-    #[error("replacements of shapes {given:?}, but the model has {layers} layers of contexts {expected:?}")]
-    Replacements { given: Vec<[usize; 3]>, layers: usize, expected: [usize; 3] },
+    #[error("replacements of shapes {given:?}, but the {stack} has {layers} layers of contexts {expected:?}")]
+    Replacements { stack: &'static str, given: Vec<[usize; 3]>, layers: usize, expected: [usize; 3] },
+    /// The input of a block that there is, of these samples.
+    #[error("to go on at block {layer} from {given:?}, but the decoder has {layers} blocks, which read {expected:?}")]
+    Resume { layer: usize, given: [usize; 3], layers: usize, expected: [usize; 3] },
     /// An encoder without anything to read.
     #[error("the model has an encoder, but the call has no source")]
     NoSource,
@@ -84,6 +130,9 @@ pub enum CallError {
     /// Training reads inputs as a whole.
     #[error("dropout is for training, where nothing is cached")]
     CacheDropout,
+    /// Every block adds to what is cached.
+    #[error("a cache is extended by all blocks of the decoder: there is none to go on at")]
+    CacheResume,
     /// The source is read once.
     #[error("the cache holds what the encoder has read: a source is given when it is made, not when it is extended")]
     CacheSource,
@@ -104,4 +153,10 @@ pub struct Output {
     pub cross_maps: Vec<Tensor<4>>,
     /// `[B, H, L, K]` for each layer, before the gates; empty unless asked for.
     pub contexts: Vec<Tensor<4>>,
+    /// `[B, H, Ls, K]` for each layer of the encoder; as `contexts`.
+    pub encoder_contexts: Vec<Tensor<4>>,
+    /// `[B, H, L, K]` of each layer's cross-attention; as `contexts`.
+    pub cross_contexts: Vec<Tensor<4>>,
+    /// `[B, L, D]` for each block of the decoder that was computed; empty unless asked for.
+    pub inputs: Vec<Tensor<3>>,
 }

@@ -9,7 +9,7 @@ use kernels::{AttentionMask, MaskError, PreparedMask};
 
 use crate::block::{Block, Reads};
 use crate::cache::{Cache, Memory, Past};
-use crate::call::{Call, CallError, Output, Source};
+use crate::call::{Call, CallError, Gating, Output, Source};
 use crate::dropout::DropoutSite;
 use crate::embedding::{InputEmbedding, embed};
 use crate::encoder::{Encoded, Encoder};
@@ -41,6 +41,16 @@ pub struct Decoder {
     outputs: usize,
     causal: bool,
     embedding_dropout: f64,
+}
+
+/// What the decoder has of its source.
+#[derive(Default)]
+struct Read {
+    memory: Option<Memory>,
+    /// `[B, H, Ls, Ls]` for each layer, where asked for.
+    maps: Vec<Tensor<4>>,
+    /// `[B, H, Ls, K]` for each layer, where asked for.
+    contexts: Vec<Tensor<4>>,
 }
 
 impl Decoder {
@@ -76,15 +86,17 @@ impl Decoder {
     ///
     /// # Errors
     /// More tokens than learned positions, a padding that isn't `[B, L]`, gates that aren't `[1, H]` or `[B, H]` for each
-    /// layer, replacements that aren't `[H, L, K]`, a source without an encoder, an encoder without a source, a source of
-    /// another shape.
+    /// layer, replacements that aren't `[H, Lq, K]`, a block to go on at that isn't there or reads another shape, a source
+    /// without an encoder, an encoder without a source, a source of another shape.
     pub fn forward(&self, tokens: Tensor<2, Int>, call: Call) -> Result<Output, CallError> {
         let [b, l] = tokens.dims();
         let span = Span::of_input(l, call.padding);
         self.check(b, l, &span, &call)?;
         let mask = self.mask([b, l, l], call.padding.map(<[bool]>::to_vec), &tokens.device())?;
-        let (memory, encoder_maps) = self.read_source(call.source, b, &call)?;
-        Ok(Output { encoder_maps, ..self.pass(tokens, &span, mask.as_ref(), memory.as_ref(), None, &call) })
+        let Read { memory, maps: encoder_maps, contexts: encoder_contexts } =
+            self.read_source(call.source, b, &call)?;
+        let output = self.pass(tokens, &span, mask.as_ref(), memory.as_ref(), None, &call);
+        Ok(Output { encoder_maps, encoder_contexts, ..output })
     }
 
     /// A cache for `batch` samples of at most `capacity` positions each, padding included. Where there is an encoder, it
@@ -96,7 +108,7 @@ impl Decoder {
         if !self.causal {
             return Err(CallError::NotCausal);
         }
-        let (memory, _) = self.read_source(source, batch, &Call::default())?;
+        let Read { memory, .. } = self.read_source(source, batch, &Call::default())?;
         let device = self.token.device();
         let shape = [batch, self.kv_heads, capacity, self.d_head];
         let layers = self.blocks.iter().map(|_| Past::new(shape, &device)).collect();
@@ -109,7 +121,7 @@ impl Decoder {
     ///
     /// # Errors
     /// What [`Decoder::forward`] refuses; more tokens than there is room for, padding after a sample's first real token,
-    /// another batch, dropout, a source. The cache is then as it was.
+    /// another batch, dropout, a source, a block to go on at. The cache is then as it was.
     ///
     /// # Panics
     /// With a cache that another model made.
@@ -123,6 +135,9 @@ impl Decoder {
         }
         if call.source.is_some() {
             return Err(CallError::CacheSource);
+        }
+        if call.resume.is_some() {
+            return Err(CallError::CacheResume);
         }
         if let Some(padding) = call.padding {
             AttentionMask::padding(b, l, padding.to_vec())?; // for its error
@@ -140,16 +155,11 @@ impl Decoder {
         Ok(output)
     }
 
-    /// What the blocks read of a source, and the encoder's maps; nothing without an encoder.
-    fn read_source(
-        &self,
-        source: Option<Source>,
-        batch: usize,
-        call: &Call,
-    ) -> Result<(Option<Memory>, Vec<Tensor<4>>), CallError> {
+    /// What the blocks read of a source; nothing without an encoder.
+    fn read_source(&self, source: Option<Source>, batch: usize, call: &Call) -> Result<Read, CallError> {
         match (&self.encoder, source) {
             (Some(encoder), Some(source)) => {
-                let Encoded { output, mask, maps } = encoder.forward(source, batch, call)?;
+                let Encoded { output, mask, maps, contexts } = encoder.forward(source, batch, call)?;
                 let memory = |(layer, block): (usize, &Block)| {
                     if let Some(trace) = call.trace {
                         trace.enter(format!("blocks.{layer}"));
@@ -157,9 +167,9 @@ impl Decoder {
                     block.memory(&output, mask.as_ref(), call.trace)
                 };
                 let layers = self.blocks.iter().enumerate().filter_map(memory).collect();
-                Ok((Some(Memory { layers, mask }), maps))
+                Ok(Read { memory: Some(Memory { layers, mask }), maps, contexts })
             }
-            (None, None) => Ok((None, vec![])),
+            (None, None) => Ok(Read::default()),
             (Some(_), None) => Err(CallError::NoSource),
             (None, Some(_)) => Err(CallError::UnreadSource),
         }
@@ -176,23 +186,23 @@ impl Decoder {
         call: &Call,
     ) -> Output {
         let [b, l] = tokens.dims();
-        let mut x = embed(&self.token, &self.position, span, tokens); // [B, L, D]
+        let (first, mut x) = match call.resume {
+            Some(resume) => (resume.layer, resume.input.clone()),
+            None => (0, self.embedded(tokens, span, call)),
+        }; // [B, L, D]
         let d = x.dims()[2];
-        if let Some(trace) = call.trace {
-            trace.keep("embedding", &x);
-        }
-        if let Some(dropout) = call.dropout {
-            x = dropout.at(0, DropoutSite::Embedding, self.embedding_dropout).apply(x);
-        }
 
         let (mut maps, mut cross_maps, mut contexts) = (Vec::new(), Vec::new(), Vec::new());
-        for (layer, block) in self.blocks.iter().enumerate() {
+        let (mut cross_contexts, mut inputs) = (Vec::new(), Vec::new());
+        for (layer, block) in self.blocks.iter().enumerate().skip(first) {
+            inputs.extend(call.inputs.then(|| x.clone()));
             if let Some(trace) = call.trace {
                 trace.enter(format!("blocks.{layer}"));
             }
             let past = past.as_mut().map(|past| &mut past[layer]);
             let memory = memory.map(|memory| (memory.layers[layer].clone(), memory.mask.as_ref()));
-            let output = block.forward(x, Reads { mask, span, past, memory }, layer, call);
+            let (own, cross) = (call.decoder.of_layer(layer), call.cross.of_layer(layer));
+            let output = block.forward(x, Reads { mask, span, past, memory, own, cross }, layer, call);
             x = output.x;
             if let Some(trace) = call.trace {
                 trace.keep(format!("blocks.{layer}.output"), &x);
@@ -200,14 +210,19 @@ impl Decoder {
             maps.extend(output.maps);
             cross_maps.extend(output.cross_maps);
             contexts.extend(output.contexts);
+            cross_contexts.extend(output.cross_contexts);
         }
 
+        // What the encoder gave is told by whoever let it read.
+        let output = |logits| {
+            let (encoder_maps, encoder_contexts) = (vec![], vec![]);
+            Output { logits, maps, encoder_maps, cross_maps, contexts, encoder_contexts, cross_contexts, inputs }
+        };
         let mut x = x.reshape([b * l, d]);
         if let Some(scored) = call.scored {
             if scored.dims() == [0] {
                 // ndarray divides by the number of rows of a matrix product.
-                let logits = Tensor::zeros([0, self.outputs], &x.device());
-                return Output { logits, maps, encoder_maps: vec![], cross_maps, contexts };
+                return output(Tensor::zeros([0, self.outputs], &x.device()));
             }
             x = x.select(0, scored.clone()); // [N, D]
         }
@@ -219,26 +234,60 @@ impl Decoder {
         if let Some(trace) = call.trace {
             trace.keep("logits", &logits);
         }
-        Output { logits, maps, encoder_maps: vec![], cross_maps, contexts }
+        output(logits)
+    }
+
+    /// What the first block reads of tokens `[B, L]`, `[B, L, D]`.
+    fn embedded(&self, tokens: Tensor<2, Int>, span: &Span, call: &Call) -> Tensor<3> {
+        let x = embed(&self.token, &self.position, span, tokens);
+        if let Some(trace) = call.trace {
+            trace.keep("embedding", &x);
+        }
+        match call.dropout {
+            Some(dropout) => dropout.at(0, DropoutSite::Embedding, self.embedding_dropout).apply(x),
+            None => x,
+        }
     }
 
     fn check(&self, batch: usize, length: usize, span: &Span, call: &Call) -> Result<(), CallError> {
         if let Some(most) = self.position.most().filter(|&most| span.end() > most) {
             return Err(CallError::TooLong { length: span.end(), most });
         }
-        if let Some(gates) = call.gates {
-            let given: Vec<[usize; 2]> = gates.iter().map(Tensor::dims).collect();
-            let (layers, heads) = (self.blocks.len(), self.heads);
-            let fits = |&[samples, of_sample]: &[usize; 2]| (samples == 1 || samples == batch) && of_sample == heads;
-            if given.len() != layers || !given.iter().all(fits) {
-                return Err(CallError::Gates { given, layers, heads, batch });
+        let (layers, source) = (self.blocks.len(), call.source.map_or(0, |source| source.tokens.dims()[1]));
+        let beside = if self.encoder.is_some() { layers } else { 0 };
+        self.check_gating("decoder", call.decoder, [layers, batch, length])?;
+        self.check_gating("encoder", call.encoder, [beside, batch, source])?;
+        self.check_gating("cross-attention", call.cross, [beside, batch, length])?;
+        if let Some(resume) = call.resume {
+            let (layer, given, d) = (resume.layer, resume.input.dims(), self.token.d_model());
+            let expected = [batch, length, d];
+            if layer >= layers || given != expected {
+                return Err(CallError::Resume { layer, given, layers, expected });
             }
         }
-        if let Some(replacements) = call.replacements {
+        Ok(())
+    }
+
+    /// Of a stack of `layers` attentions with `length` queries.
+    fn check_gating(
+        &self,
+        stack: &'static str,
+        gating: Gating,
+        [layers, batch, length]: [usize; 3],
+    ) -> Result<(), CallError> {
+        let heads = self.heads;
+        if let Some(gates) = gating.gates {
+            let given: Vec<[usize; 2]> = gates.iter().map(Tensor::dims).collect();
+            let fits = |&[samples, of_sample]: &[usize; 2]| (samples == 1 || samples == batch) && of_sample == heads;
+            if given.len() != layers || !given.iter().all(fits) {
+                return Err(CallError::Gates { stack, given, layers, heads, batch });
+            }
+        }
+        if let Some(replacements) = gating.replacements {
             let given: Vec<[usize; 3]> = replacements.iter().map(Tensor::dims).collect();
-            let (layers, expected) = (self.blocks.len(), [self.heads, length, self.d_head]);
+            let expected = [heads, length, self.d_head];
             if given != vec![expected; layers] {
-                return Err(CallError::Replacements { given, layers, expected });
+                return Err(CallError::Replacements { stack, given, layers, expected });
             }
         }
         Ok(())

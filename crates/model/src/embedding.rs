@@ -33,6 +33,11 @@ impl InputEmbedding {
         linear(x, self.weight.val().transpose(), None, Activation::None)
     }
 
+    /// Width of a row, D.
+    pub fn d_model(&self) -> usize {
+        self.weight.val().dims()[1]
+    }
+
     /// Where the weight is.
     pub fn device(&self) -> Device {
         self.weight.val().device()

@@ -7,7 +7,7 @@ use burn::tensor::Tensor;
 use kernels::{AttentionMask, PreparedMask};
 
 use crate::block::{Block, Reads};
-use crate::call::{Call, CallError, Source};
+use crate::call::{Call, CallError, LayerGating, Source};
 use crate::dropout::DropoutSite;
 use crate::embedding::{InputEmbedding, embed};
 use crate::initial::InitialWeights;
@@ -39,6 +39,8 @@ pub(crate) struct Encoded {
     pub mask: Option<PreparedMask>,
     /// `[B, H, Ls, Ls]` for each layer, where asked for.
     pub maps: Vec<Tensor<4>>,
+    /// `[B, H, Ls, K]` for each layer, where asked for.
+    pub contexts: Vec<Tensor<4>>,
 }
 
 impl Encoder {
@@ -55,7 +57,8 @@ impl Encoder {
         }
     }
 
-    /// What the decoder's `batch` samples read. Takes dropout and maps from `call`.
+    /// What the decoder's `batch` samples read. Takes dropout, the encoder's gates, maps and contexts from
+    /// `call`.
     ///
     /// # Errors
     /// Another number of sources than samples, more tokens than trained positions, a padding that isn't `[B, Ls]`.
@@ -82,20 +85,21 @@ impl Encoder {
         if let Some(trace) = call.trace {
             trace.keep("encoder.embedding", &x);
         }
-        let call = Call { gates: None, replacements: None, contexts: false, ..*call };
-        let mut maps = Vec::new();
+        let (mut maps, mut contexts) = (Vec::new(), Vec::new());
         for (layer, block) in self.blocks.iter().enumerate() {
             if let Some(trace) = call.trace {
                 trace.enter(format!("encoder.blocks.{layer}"));
             }
-            let reads = Reads { mask: mask.as_ref(), span: &span, past: None, memory: None };
-            let output = block.forward(x, reads, first + layer, &call);
+            let (own, cross) = (call.encoder.of_layer(layer), LayerGating::default());
+            let reads = Reads { mask: mask.as_ref(), span: &span, past: None, memory: None, own, cross };
+            let output = block.forward(x, reads, first + layer, call);
             x = output.x;
             if let Some(trace) = call.trace {
                 trace.keep(format!("encoder.blocks.{layer}.output"), &x);
             }
             maps.extend(output.maps);
+            contexts.extend(output.contexts);
         }
-        Ok(Encoded { output: normed(&self.norm, x), mask, maps })
+        Ok(Encoded { output: normed(&self.norm, x), mask, maps, contexts })
     }
 }

@@ -38,7 +38,7 @@ mod random;
 
 pub use attention::{Attention, AttentionCall, AttentionOutput};
 pub use cache::Cache;
-pub use call::{Call, CallError, Output, Source};
+pub use call::{Call, CallError, Gating, Output, Resume, Source};
 pub use decoder::Decoder;
 pub use dropout::Dropout;
 pub use encoder::Encoder;

@@ -192,6 +192,7 @@ mod tests {
                 measures,
                 shown: vec![],
                 steps: vec![step([0.0, 0.4], [[0.9, 0.1], [0.2, 0.3]], 0.2)],
+                pruning: None,
             }),
             problem: None,
         };

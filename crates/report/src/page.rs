@@ -41,7 +41,7 @@ const STYLES: [&str; 3] =
 const THEME: &str = include_str!("page/theme.js");
 
 /// In the order in which they need each other; `main.js` starts them.
-const SCRIPTS: [&str; 16] = [
+const SCRIPTS: [&str; 17] = [
     include_str!("page/vendor/uPlot.iife.min.js"),
     include_str!("page/dom.js"),
     include_str!("page/save.js"),
@@ -54,6 +54,7 @@ const SCRIPTS: [&str; 16] = [
     include_str!("page/ledger.js"),
     include_str!("page/maps.js"),
     include_str!("page/explorer.js"),
+    include_str!("page/pruning.js"),
     include_str!("page/cards.js"),
     include_str!("page/tables.js"),
     include_str!("page/repeat.js"),

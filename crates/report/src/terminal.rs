@@ -13,7 +13,7 @@ use crate::{
     text::{aligned, counted, levels},
 };
 
-pub use heads::table as heads_table;
+pub use heads::{table as heads_table, used as heads_used};
 
 /// Columns of a small curve.
 const CURVE: usize = 48;

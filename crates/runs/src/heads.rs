@@ -13,13 +13,13 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use data::metrics::Scores;
+use data::metrics::{Better, MetricKind, Scores};
 use serde::{Deserialize, Serialize};
 
 use crate::{error::RunError, files};
 
 /// Version of the layout of `heads.json`, a run's and an experiment's; raised whenever a reader would have to change.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// Positions of a shown sample, on either side of its maps.
 pub const SHOWN_POSITIONS: usize = 64;
@@ -58,6 +58,8 @@ pub struct HeadAnalysis {
     pub shown: Vec<ShownSample>,
     /// The untrained model (step 0) first, then rising; the last is the end of the run.
     pub steps: Vec<StepAnalysis>,
+    /// The model at the end with fewer and fewer heads; `null` unless asked for.
+    pub pruning: Option<Pruning>,
 }
 
 impl HeadAnalysis {
@@ -173,15 +175,31 @@ impl StepAnalysis {
 }
 
 /// Where an attention stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttentionSite {
     /// Self-attention of the decoder, or of the only stack there is. Every measure is taken here.
     Decoder,
-    /// Self-attention of the encoder. Measures of maps alone.
+    /// Self-attention of the encoder. What answers need is not asked here.
     Encoder,
-    /// From the decoder to the encoder's output. Measures of maps alone, those of positions left out.
+    /// From the decoder to the encoder's output. Measures of positions of one sequence are left out.
     Cross,
+}
+
+impl AttentionSite {
+    /// All of them, in the order of [`StepAnalysis::attentions`].
+    pub const ALL: [Self; 3] = [Self::Decoder, Self::Encoder, Self::Cross];
+}
+
+/// One head of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HeadPlace {
+    /// Which of the model's attentions.
+    pub site: AttentionSite,
+    /// Its layer within its stack, from 0.
+    pub layer: usize,
+    /// Its place in the layer, from 0.
+    pub head: usize,
 }
 
 /// One layer's attention.
@@ -273,7 +291,9 @@ pub struct Nearest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
-    /// Removing it raises the loss by less than 0.01 nat, and its output share is below 0.1/H.
+    /// Removing it, and no other, raises the loss by less than 0.01 nat, whatever it writes.
+    Spare,
+    /// Spare, and its output share is below 0.1/H: it writes next to nothing, too.
     Dead,
     /// Another head of the layer has nearly the same maps.
     Duplicate,
@@ -283,14 +303,28 @@ pub enum Flag {
 
 impl Flag {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Dead, Self::Duplicate, Self::Sink];
+    pub const ALL: [Self; 4] = [Self::Spare, Self::Dead, Self::Duplicate, Self::Sink];
 
     /// The name in files and in words.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Spare => "spare",
             Self::Dead => "dead",
             Self::Duplicate => "duplicate",
             Self::Sink => "sink",
+        }
+    }
+
+    /// What it says, in a sentence for a glossary.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Spare => {
+                "A head whose removal, alone, raises the loss by less than 0.01 nat, whatever it writes. Of two heads that do the \
+                 same both are spare, though one of them is needed."
+            }
+            Self::Dead => "A spare head that writes less than a tenth of an equal share, too.",
+            Self::Duplicate => "A head with nearly the same maps as another of its layer.",
+            Self::Sink => "A head with more than 0.3 of its weight on the first position.",
         }
     }
 }
@@ -312,6 +346,100 @@ pub struct ShownMaps {
     pub keys: usize,
     /// One text a head.
     pub heads: Vec<String>,
+}
+
+/// A trained model with fewer and fewer heads, by greedy backward removal: of the heads that are left, the one goes whose removal
+/// raises the validation loss least. A removed head is replaced by its mean context over validation samples at each position.
+/// Heads of every attention of the model are among them.
+///
+/// It says what the trained model uses, not what a model needs to learn the task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pruning {
+    /// Validation samples on which heads were chosen: the first ones of the set.
+    pub validation_samples: usize,
+    /// Passes of the model over them, from the first block on that changes.
+    pub passes: usize,
+    /// Test samples on which [`PruningPoint::test`] was read: the first ones of the set.
+    pub test_samples: usize,
+    /// All heads first, then one fewer each, down to none.
+    pub points: Vec<PruningPoint>,
+    /// How many are used, by the margin that was asked for.
+    pub used: HeadsUsed,
+}
+
+/// A model with some of its heads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PruningPoint {
+    /// Heads kept.
+    pub kept: usize,
+    /// The head that was removed last; `null` where all are kept.
+    pub removed: Option<HeadPlace>,
+    /// On the validation samples: what the head was chosen by, so better than on new samples.
+    pub validation: Scores,
+    /// On the test samples.
+    pub test: Scores,
+    /// Standard errors of `test` over samples; empty for a single sample.
+    pub standard_error: Scores,
+    /// Standard errors, over samples, of the difference of `test` to that with all heads: what is common to both cancels.
+    pub difference_standard_error: Scores,
+}
+
+/// The smallest number of heads with which a metric on the test samples is within a margin of that with all of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeadsUsed {
+    /// How many.
+    pub heads: usize,
+    /// Key of the metric.
+    pub metric: String,
+    /// In the metric's unit.
+    pub margin: f64,
+}
+
+/// How much worse a model may be without some heads, to count as one that doesn't use them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// By what.
+    pub metric: &'static MetricKind,
+    /// In its unit.
+    pub margin: f64,
+}
+
+impl Pruning {
+    /// What holds with another tolerance.
+    #[must_use]
+    pub fn within(self, tolerance: Tolerance) -> Self {
+        let used = HeadsUsed::of(&self.points, tolerance);
+        Self { used, ..self }
+    }
+
+    /// The model with all heads.
+    pub fn whole(&self) -> Option<&PruningPoint> {
+        self.points.first()
+    }
+
+    /// The model with the heads that it uses.
+    pub fn used(&self) -> Option<&PruningPoint> {
+        self.points.iter().find(|point| point.kept == self.used.heads)
+    }
+}
+
+impl HeadsUsed {
+    /// From points of which the first has all heads.
+    pub fn of(points: &[PruningPoint], Tolerance { metric, margin }: Tolerance) -> Self {
+        let value = |point: &PruningPoint| point.test.number(metric);
+        let whole = points.first();
+        let is_within = |point: &&PruningPoint| {
+            let lost = whole.map_or(f64::NAN, |whole| match metric.better {
+                Better::Higher => value(whole) - value(point),
+                Better::Lower => value(point) - value(whole),
+            });
+            // Scores are rounded to six digits: a loss of exactly the margin is within.
+            lost <= margin * (1.0 + 1e-9)
+        };
+        let fewest = points.iter().filter(is_within).map(|point| point.kept).min();
+        let heads = fewest.or(whole.map(|whole| whole.kept)).unwrap_or_default();
+        Self { heads, metric: metric.key.into(), margin }
+    }
 }
 
 /// The content of an experiment's `heads.json`.
@@ -349,9 +477,16 @@ pub struct ArmHeads {
     pub untrained: Option<AcrossRuns>,
     /// The same at the end.
     pub last: Option<AcrossRuns>,
-    /// Its runs, in the order of the pairs. The first one that finished has every analysed step, with maps; the others the
-    /// untrained model and the last, without maps.
+    /// Its runs, in the order of the pairs. The first one that finished has every analysed step, with maps, and is pruned; the
+    /// others the untrained model and the last, without maps.
     pub runs: Vec<RunHeads>,
+}
+
+impl ArmHeads {
+    /// The run that was pruned, and how.
+    pub fn pruning(&self) -> Option<(&RunHeads, &Pruning)> {
+        self.runs.iter().find_map(|run| Some((run, run.analysis.as_ref()?.pruning.as_ref()?)))
+    }
 }
 
 /// One run of an arm.

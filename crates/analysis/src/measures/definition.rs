@@ -65,8 +65,8 @@ pub struct Seen<'a> {
     pub tokens: Option<&'a [i32]>,
     /// What the samples' answers depend on.
     pub needs: &'a Needs,
-    /// The model at work, in the self-attention of the decoder.
-    pub probe: Option<&'a Probe>,
+    /// The model at work.
+    pub probe: &'a Probe<'a>,
 }
 
 impl Seen<'_> {

@@ -1,4 +1,4 @@
-//! What a head is worth to the model: measured with the model at work, so in the decoder's self-attention alone.
+//! What a head is worth to the model: measured with the model at work.
 
 use runs::heads::{OfRun, Tells, Unit};
 
@@ -16,7 +16,7 @@ pub(super) const OUTPUT_SHARE: Measure = Measure {
     across: OfRun::Greatest,
     parts: no_parts,
     compute: |seen| {
-        let shares = seen.probe.map_or(vec![], |probe| probe.output_shares(seen.layer));
+        let shares = seen.probe.output_shares(seen.site, seen.layer);
         Ok(single((0..seen.maps.heads).map(|head| shares.get(head).copied()).collect()))
     },
 };
@@ -25,17 +25,14 @@ pub(super) const REMOVAL: Measure = Measure {
     key: "removal",
     title: "cost of removal",
     glossary: "How much the validation loss rises, in nats, when the head's context is replaced by its mean over samples. Below 0 \
-               the model does better without it.",
+               the model does better without it. Heads are removed one at a time: of two that do the same each can go, but not both.",
     reads: None,
     range: None,
     unit: Unit::Nats,
     tells: Tells::Worth,
     across: OfRun::Greatest,
     parts: no_parts,
-    compute: |seen| match seen.probe {
-        Some(probe) => Ok(single(probe.removal(seen.layer)?.into_iter().map(Some).collect())),
-        None => Ok(seen.none()),
-    },
+    compute: |seen| Ok(single(seen.probe.removal(seen.site, seen.layer)?.into_iter().map(Some).collect())),
 };
 
 pub(super) const ALONE: Measure = Measure {
@@ -48,10 +45,7 @@ pub(super) const ALONE: Measure = Measure {
     tells: Tells::Worth,
     across: OfRun::Mean,
     parts: no_parts,
-    compute: |seen| match seen.probe {
-        Some(probe) => Ok(single(probe.alone(seen.layer)?.into_iter().map(Some).collect())),
-        None => Ok(seen.none()),
-    },
+    compute: |seen| Ok(single(seen.probe.alone(seen.site, seen.layer)?.into_iter().map(Some).collect())),
 };
 
 pub(super) const IMPORTANCE: Measure = Measure {
@@ -66,7 +60,7 @@ pub(super) const IMPORTANCE: Measure = Measure {
     across: OfRun::Greatest,
     parts: no_parts,
     compute: |seen| {
-        let importance = seen.probe.map_or(&[][..], |probe| probe.importance(seen.layer));
+        let importance = seen.probe.importance(seen.site, seen.layer);
         Ok(single((0..seen.maps.heads).map(|head| importance.get(head).copied()).collect()))
     },
 };

@@ -7,7 +7,7 @@ use architecture::{Dims, Init, Merge, ModelConfig, Norm, Positions};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use headcount_model::dropout::{Dropout, DropoutSite};
 use headcount_model::parameters::{self, flat_gradients, from_host, to_host};
-use headcount_model::{Call, CallError, Decoder};
+use headcount_model::{Call, CallError, Decoder, Gating};
 use kernels::{MaskError, cross_entropy};
 
 use crate::support::{Backend, Fixture, Worst, corner, values};
@@ -155,17 +155,22 @@ fn gates_and_padding_of_another_shape_are_refused() {
     let (one, each) = ([1, 4], [2, 4]); // the batch is of 2 samples
     for given in [vec![one], vec![one; 3], vec![one, [1, 3]], vec![[1, 1]; 2], vec![[3, 4]; 2], vec![each, [4, 2]]] {
         let gates: Vec<_> = given.iter().map(|&shape| Tensor::<2>::ones(shape, &Device::flex())).collect();
-        let call = Call { gates: Some(&gates), ..Default::default() };
-        assert_eq!(refusal(base(), 6, call), Some(CallError::Gates { given, layers: 2, heads: 4, batch: 2 }));
+        let gating = Gating { gates: Some(&gates), ..Default::default() };
+        let call = Call { decoder: gating, ..Default::default() };
+        let error = CallError::Gates { stack: "decoder", given: given.clone(), layers: 2, heads: 4, batch: 2 };
+        assert_eq!(refusal(base(), 6, call), Some(error));
+        let error = CallError::Gates { stack: "encoder", given, layers: 0, heads: 4, batch: 2 };
+        assert_eq!(refusal(base(), 6, Call { encoder: gating, ..Default::default() }), Some(error));
     }
     let gates = [one, each].map(|shape| Tensor::<2>::ones(shape, &Device::flex()));
-    let open = Call { gates: Some(&gates), ..Default::default() };
-    assert_eq!(refusal(base(), 6, open), None);
+    let open = Gating { gates: Some(&gates), ..Default::default() };
+    assert_eq!(refusal(base(), 6, Call { decoder: open, ..Default::default() }), None);
     let expected = [4, 6, 4];
     for given in [vec![expected], vec![expected, [4, 5, 4]], vec![[1, 6, 4]; 2], vec![[4, 6, 16]; 2]] {
         let replacements: Vec<_> = given.iter().map(|&shape| Tensor::<3>::ones(shape, &Device::flex())).collect();
-        let call = Call { replacements: Some(&replacements), ..open };
-        assert_eq!(refusal(base(), 6, call), Some(CallError::Replacements { given, layers: 2, expected }));
+        let gating = Gating { replacements: Some(&replacements), ..open };
+        let error = CallError::Replacements { stack: "decoder", given, layers: 2, expected };
+        assert_eq!(refusal(base(), 6, Call { decoder: gating, ..Default::default() }), Some(error));
     }
     let padding = [false; 11];
     let call = Call { padding: Some(&padding), ..Default::default() };

@@ -6,7 +6,7 @@ use architecture::{Dims, HostTensor, Merge, ModelConfig};
 use burn::tensor::{Tensor, TensorData};
 use headcount_model::attention::AttentionCall;
 use headcount_model::parameters::{from_host, to_host};
-use headcount_model::{Call, Decoder};
+use headcount_model::{Call, Decoder, Gating};
 use kernels::AttentionMask;
 
 use crate::support::{Backend, Worst, attention, scrambled, tokens, values};
@@ -279,7 +279,13 @@ fn gates_reach_their_layer(backend: &Backend) {
         Decoder::new(&config, Dims { vocab: 5, outputs: 3, length: 4, source: None }, 0, &backend.device).unwrap();
     let tokens = tokens(&[&[0, 4, 2, 1]], backend);
     let logits = |gates: &[Tensor<2>]| {
-        model.forward(tokens.clone(), Call { gates: Some(gates), ..Default::default() }).unwrap().logits
+        model
+            .forward(
+                tokens.clone(),
+                Call { decoder: Gating { gates: Some(gates), ..Default::default() }, ..Default::default() },
+            )
+            .unwrap()
+            .logits
     };
     let plain = values(model.forward(tokens.clone(), Call::default()).unwrap().logits);
     let open = [gates([1.0; 4], backend).require_grad(), gates([1.0; 4], backend).require_grad()];

@@ -16,10 +16,11 @@ function cardsSection(section) {
   const show = () => deck.replaceChildren(...runCards(run));
   const choose = headRuns.length > 1 ? el("div", { class: "controls" }, picker("Run", headRuns.map((each, index) => [String(index), runWords(each)]), String(headRuns.indexOf(run)), (value) => { run = headRuns[Number(value)]; show(); })) : null;
   const across = acrossTable();
-  section.append(...[across, choose, deck].filter(Boolean));
+  const used = prunedPart();
+  section.append(...[used, across, used && !across ? el("h3", {}, "Head by head") : null, choose, deck].filter(Boolean));
   section.hidden = false;
   show();
-  document.addEventListener("themechange", show);
+  document.addEventListener("themechange", () => { used?.replaceChildren(...prunedPart().childNodes); show(); });
   return true;
 }
 
@@ -51,7 +52,7 @@ function card(analysis, measures, attention, head, before, index) {
   return el("article", { class: "card" },
     canvas,
     el("h4", {}, `Head ${index}`, head.flags.map((flag) => el("span", { class: `badge ${flag}` }, flag))),
-    head.flags.map((flag) => el("p", { class: "why" }, reason(flag, analysis, head))),
+    head.flags.map((flag) => reason(flag, analysis, head)).filter(Boolean).map((words) => el("p", { class: "why" }, words)),
     el("p", { class: "says" }, reads(head, measures, attention)),
     el("table", {}, el("caption", { class: "unseen" }, `Measures of head ${index}`), el("thead", {}, head_), el("tbody", {}, rows)));
 }
@@ -66,9 +67,10 @@ function track(value, before, [low, high], bar = false) {
     bar ? [] : svg("circle", { cx: x.at(value), cy: 7, r: 4, fill: "var(--accent)" }));
 }
 
-/** Why a head carries a flag. */
+/** Why a head carries a flag; null where another of its flags says it. */
 function reason(flag, analysis, head) {
   const { removal, output_share: share, first_position: first } = head.measures;
+  if (flag === "spare") return head.flags.includes("dead") ? null : `Spare: removing it alone raises the loss by ${signed(removal, 4)} nats (less than 0.01).`;
   if (flag === "dead") return `Dead: removing it raises the loss by ${signed(removal, 4)} nats (less than 0.01), and it writes ${fixed(100 * share, 2)} % of the output (less than ${fixed(10 / analysis.heads, 2)} %).`;
   if (flag === "duplicate") return head.nearest ? `Duplicate: its maps are ${fixed(head.nearest.divergence, 4)} nats from those of head ${head.nearest.head}.` : "Duplicate of another head.";
   return `Sink: ${fixed(first, 2)} of its weight lies on position 0 (more than 0.3).`;

@@ -1,8 +1,9 @@
-//! A run's heads in a terminal.
+//! A run's heads in a terminal, and how many of them each arm of an experiment uses.
 
-use data::metrics::MetricKind;
+use data::metrics::{MetricKind, Scores};
 use runs::heads::{
-    AttentionAnalysis, AttentionSite, HeadAnalysis, HeadMeasures, MeasureInfo, Nearest, StepAnalysis, Tells,
+    AttentionAnalysis, AttentionSite, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, HeadPlace, MeasureInfo,
+    Nearest, Pruning, PruningPoint, StepAnalysis, Tells,
 };
 
 use crate::text::{aligned, counted, short, wrapped};
@@ -17,7 +18,8 @@ pub fn table(analysis: &HeadAnalysis) -> String {
     for (now, before) in last.attentions.iter().zip(&untrained.attentions) {
         sections.push(layer(&analysis.measures, now, before));
     }
-    sections.push(glossary(&analysis.measures));
+    sections.extend(analysis.pruning.as_ref().map(pruned));
+    sections.push(glossary(analysis));
     sections.retain(|section| !section.is_empty());
     sections.join("\n\n")
 }
@@ -40,16 +42,11 @@ fn head(analysis: &HeadAnalysis, last: &StepAnalysis, untrained: &StepAnalysis) 
 }
 
 fn layer(measures: &[MeasureInfo], now: &AttentionAnalysis, before: &AttentionAnalysis) -> String {
-    let what = match now.site {
-        AttentionSite::Decoder => "",
-        AttentionSite::Encoder => "encoder, ",
-        AttentionSite::Cross => "cross-attention, ",
-    };
     let single = |tells| {
         let measures = measures.iter().filter(move |measure| measure.tells == tells && measure.parts.is_empty());
         measures.map(|measure| Column { title: &measure.title, key: &measure.key, part: 0 }).collect::<Vec<_>>()
     };
-    let mut tables = vec![format!("{what}layer {}", now.layer), rows(now, before, &single(Tells::Reads), false)];
+    let mut tables = vec![place(now.site, now.layer), rows(now, before, &single(Tells::Reads), false)];
     tables.push(rows(now, before, &single(Tells::Worth), true));
     for measure in measures.iter().filter(|measure| !measure.parts.is_empty()) {
         let parts = measure.parts.iter().enumerate();
@@ -59,6 +56,96 @@ fn layer(measures: &[MeasureInfo], now: &AttentionAnalysis, before: &AttentionAn
     }
     tables.retain(|table| !table.is_empty());
     tables.join("\n")
+}
+
+fn place(site: AttentionSite, layer: usize) -> String {
+    let what = match site {
+        AttentionSite::Decoder => "",
+        AttentionSite::Encoder => "encoder, ",
+        AttentionSite::Cross => "cross-attention, ",
+    };
+    format!("{what}layer {layer}")
+}
+
+/// How many heads each arm uses, one line an arm; empty where none was pruned.
+pub fn used(heads: &ExperimentHeads) -> String {
+    let arms: Vec<_> = heads.arms.iter().filter_map(|arm| Some((arm, arm.pruning()?))).collect();
+    let Some((_, (_, first))) = arms.first() else { return String::new() };
+    let (metric, margin) = (metric_words(first), first.used.margin);
+    let titles = ["heads of one run", "used", "of", &format!("test {metric} with them"), "with all", "seed"];
+    let mut rows = vec![titles.map(String::from).to_vec()];
+    for (arm, (run, pruning)) in arms {
+        let value = |point: Option<&PruningPoint>| point.map_or("-".into(), |point| told(point, &pruning.used.metric));
+        let seed = run.analysis.as_ref().map_or(run.pair, |analysis| analysis.seed);
+        let all = pruning.whole().map_or(0, |whole| whole.kept);
+        let (label, used) = (arm.label.clone(), pruning.used.heads.to_string());
+        let (with_them, with_all) = (value(pruning.used()), value(pruning.whole()));
+        rows.push(vec![label, used, all.to_string(), with_them, with_all, seed.to_string()]);
+    }
+    let words = format!(
+        "The fewest heads with which a trained model, one of each arm, is within {margin} of its {metric} with all, their means in \
+         the place of the others: what it uses, not what it needed to be trained with."
+    );
+    format!("{}\n  {}", aligned(&rows), wrapped(&words, LINE).join("\n  "))
+}
+
+/// What a run is with fewer and fewer heads.
+fn pruned(pruning: &Pruning) -> String {
+    let (metric, margin, used) = (metric_words(pruning), pruning.used.margin, pruning.used.heads);
+    let all = pruning.whole().map_or(0, |whole| whole.kept);
+    let kinds: Vec<&MetricKind> =
+        pruning.whole().iter().flat_map(|whole| whole.test.iter()).map(|(kind, _)| kind).collect();
+    let titles = kinds.iter().map(|kind| format!("test {}{}", kind.words, kind.unit_told().replace(' ', ", ")));
+    let mut rows = vec![
+        [String::from("  kept")]
+            .into_iter()
+            .chain(titles)
+            .chain(["removed last".into(), "".into()])
+            .collect::<Vec<_>>(),
+    ];
+    for point in &pruning.points {
+        let numbers = kinds.iter().map(|kind| with_error(&point.test, &point.standard_error, kind));
+        let removed = point
+            .removed
+            .map_or("-".into(), |HeadPlace { site, layer, head }| format!("{} head {head}", place(site, layer)));
+        let mark = if point.kept == used { "used" } else { "" };
+        rows.push([format!("  {}", point.kept)].into_iter().chain(numbers).chain([removed, mark.into()]).collect());
+    }
+    format!(
+        "heads used: {used} of {all}, the fewest with which test {metric} is within {margin} of that with all\n{}\n  {}",
+        aligned(&rows),
+        wrapped(
+            &format!(
+                "The head of which the removal costs least goes first, by the loss on {} ({} of the model); read on {}, with \
+                 standard errors over samples.",
+                counted(pruning.validation_samples, "validation sample"),
+                passes(pruning.passes),
+                counted(pruning.test_samples, "test sample"),
+            ),
+            LINE
+        )
+        .join("\n  ")
+    )
+}
+
+fn passes(count: usize) -> String {
+    format!("{count} pass{}", if count == 1 { "" } else { "es" })
+}
+
+/// Such as "0.9931 ± 0.0012".
+fn with_error(test: &Scores, error: &Scores, kind: &MetricKind) -> String {
+    match error.get(kind) {
+        Some(error) => format!("{:.4} ± {error:.4}", test.number(kind)),
+        None => format!("{:.4}", test.number(kind)),
+    }
+}
+
+fn told(point: &PruningPoint, metric: &str) -> String {
+    MetricKind::find(metric).map_or("-".into(), |kind| with_error(&point.test, &point.standard_error, kind))
+}
+
+fn metric_words(pruning: &Pruning) -> String {
+    MetricKind::find(&pruning.used.metric).map_or_else(|| pruning.used.metric.clone(), |kind| kind.words.into())
 }
 
 /// A number of each head.
@@ -102,19 +189,26 @@ fn both(now: Option<f64>, before: Option<f64>) -> String {
     format!("{} ({})", number(now), number(before))
 }
 
-/// What each measure says.
-fn glossary(measures: &[MeasureInfo]) -> String {
+/// What each measure says, and each flag that a head carries.
+fn glossary(analysis: &HeadAnalysis) -> String {
+    let carried = |flag: &Flag| {
+        let heads =
+            analysis.last().into_iter().flat_map(|step| &step.attentions).flat_map(|attention| &attention.heads);
+        heads.into_iter().any(|head| head.flags.contains(flag))
+    };
+    let flags = Flag::ALL.into_iter().filter(carried).map(|flag| format!("{}: {}", flag.name(), flag.about()));
+    let measures = &analysis.measures;
     let nearest = "nearest: The most similar head of the layer and the Jensen-Shannon divergence of its rows, in nats.";
     let measures = measures.iter().map(|measure| format!("{}: {}", measure.title, measure.glossary));
     let entries: Vec<String> =
-        measures.chain([nearest.to_string()]).map(|entry| wrapped(&entry, LINE).join("\n  ")).collect();
+        measures.chain([nearest.to_string()]).chain(flags).map(|entry| wrapped(&entry, LINE).join("\n  ")).collect();
     entries.join("\n")
 }
 
 #[cfg(test)]
 mod tests {
     use data::metrics::{ACCURACY, LOSS, Scores};
-    use runs::heads::{Flag, MeasureValue, OfRun, SCHEMA_VERSION, Unit};
+    use runs::heads::{ArmHeads, HeadsUsed, MeasureValue, OfRun, RunHeads, SCHEMA_VERSION, Tolerance, Unit};
 
     use super::*;
 
@@ -149,6 +243,7 @@ mod tests {
             measures,
             shown: vec![],
             steps,
+            pruning: None,
         }
     }
 
@@ -190,7 +285,7 @@ mod tests {
             measure("removal", "cost of removal", Tells::Worth, &[]),
             measure("importance", "importance", Tells::Worth, &[]),
         ];
-        let steps = vec![step(0, 1.0, vec![]), step(800, 0.25, vec![Flag::Dead, Flag::Sink])];
+        let steps = vec![step(0, 1.0, vec![]), step(800, 0.25, vec![Flag::Spare, Flag::Dead, Flag::Sink])];
         let analysis = analysis(measures, 1, steps);
         insta::assert_snapshot!(table(&analysis), @r"
         h2 seed 3 on registers: 1 layer of 2 heads, after 800 steps (untrained in parentheses)
@@ -201,7 +296,7 @@ mod tests {
           0     0.125 (0.500)    3.09 (12.3)
           1     0.062 (0.250)    1.54 (6.17)
           head   output share  cost of removal  importance   nearest
-          0     0.125 (0.500)    0.000 (0.000)   123 (123)  1: 0.083  dead sink
+          0     0.125 (0.500)    0.000 (0.000)   123 (123)  1: 0.083  spare dead sink
           1     0.062 (0.250)    0.000 (0.000)   123 (123)         -
           weight on what is needed:
           head     register 0     register 1
@@ -216,7 +311,72 @@ mod tests {
         cost of removal: What cost of removal says.
         importance: What importance says.
         nearest: The most similar head of the layer and the Jensen-Shannon divergence of its rows, in nats.
+        spare: A head whose removal, alone, raises the loss by less than 0.01 nat, whatever it writes. Of two heads that do the
+          same both are spare, though one of them is needed.
+        dead: A spare head that writes less than a tenth of an equal share, too.
+        sink: A head with more than 0.3 of its weight on the first position.
         ");
+    }
+
+    fn pruning() -> Pruning {
+        let point = |kept: usize, loss, accuracy| {
+            let place = |site, layer| Some(HeadPlace { site, layer, head: kept });
+            let errors = Scores::default().with(&LOSS, 0.0123).with(&ACCURACY, 0.004);
+            PruningPoint {
+                kept,
+                removed: match kept {
+                    2 => None,
+                    1 => place(AttentionSite::Decoder, 0),
+                    _ => place(AttentionSite::Cross, 0),
+                },
+                validation: Scores::default().with(&LOSS, loss).with(&ACCURACY, accuracy),
+                test: Scores::default().with(&LOSS, loss).with(&ACCURACY, accuracy),
+                standard_error: errors,
+                difference_standard_error: errors,
+            }
+        };
+        let points = vec![point(2, 0.1, 0.99), point(1, 0.15, 0.97), point(0, 2.0, 0.125)];
+        let used = HeadsUsed::of(&points, Tolerance { metric: &ACCURACY, margin: 0.02 });
+        Pruning { validation_samples: 64, passes: 6, test_samples: 512, points, used }
+    }
+
+    #[test]
+    fn a_run_says_how_many_of_its_heads_it_uses() {
+        let step = StepAnalysis { step: 0, scores: Scores::default(), attentions: vec![] };
+        let analysis = HeadAnalysis { pruning: Some(pruning()), ..analysis(vec![], 1, vec![step]) };
+        let text = table(&analysis);
+        let part: Vec<&str> = text.split("\n\n").filter(|part| part.starts_with("heads used")).collect();
+        insta::assert_snapshot!(part.join("\n\n"), @r"
+        heads used: 1 of 2, the fewest with which test accuracy is within 0.02 of that with all
+          kept  test loss, nats    test accuracy                     removed last
+          2     0.1000 ± 0.0123  0.9900 ± 0.0040                                -
+          1     0.1500 ± 0.0123  0.9700 ± 0.0040                   layer 0 head 1  used
+          0     2.0000 ± 0.0123  0.1250 ± 0.0040  cross-attention, layer 0 head 0
+          The head of which the removal costs least goes first, by the loss on 64 validation samples (6 passes of the model); read
+          on 512 test samples, with standard errors over samples.
+        ");
+    }
+
+    #[test]
+    fn arms_say_how_many_of_their_heads_they_use() {
+        let arm = |label: &str, pruning| {
+            let analysis = HeadAnalysis { pruning, ..analysis(vec![], 1, vec![]) };
+            let run = RunHeads { pair: 3, directory: String::new(), analysis: Some(analysis), problem: None };
+            let (name, label) = (label.into(), label.into());
+            ArmHeads { name, label, measures: vec![], untrained: None, last: None, runs: vec![run] }
+        };
+        let heads = |arms| ExperimentHeads { schema_version: SCHEMA_VERSION, name: "sweep".into(), arms };
+        let few = Pruning { points: pruning().points.split_off(1), ..pruning() };
+        let few = few.within(Tolerance { metric: &ACCURACY, margin: 0.02 });
+        let arms = vec![arm("1 head", Some(few)), arm("2 heads", Some(pruning())), arm("3 heads", None)];
+        insta::assert_snapshot!(used(&heads(arms)), @r"
+        heads of one run  used  of  test accuracy with them         with all  seed
+        1 head               1   1          0.9700 ± 0.0040  0.9700 ± 0.0040     3
+        2 heads              1   2          0.9700 ± 0.0040  0.9900 ± 0.0040     3
+          The fewest heads with which a trained model, one of each arm, is within 0.02 of its accuracy with all, their means in
+          the place of the others: what it uses, not what it needed to be trained with.
+        ");
+        assert_eq!(used(&heads(vec![arm("3 heads", None)])), "");
     }
 
     #[test]

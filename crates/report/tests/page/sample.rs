@@ -4,9 +4,9 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use data::metrics::{ACCURACY, LOSS, Scores};
 use headcount_report::results::{Results, RunResult};
 use runs::heads::{
-    ArmHeads, AttentionAnalysis, AttentionSite, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, MeasureInfo,
-    MeasureValue, Nearest, OfRun, RunHeads, SCHEMA_VERSION, ShownMaps, ShownSample, ShownToken, StepAnalysis, Tells,
-    Unit,
+    ArmHeads, AttentionAnalysis, AttentionSite, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, HeadPlace,
+    HeadsUsed, MeasureInfo, MeasureValue, Nearest, OfRun, Pruning, PruningPoint, RunHeads, SCHEMA_VERSION, ShownMaps,
+    ShownSample, ShownToken, StepAnalysis, Tells, Tolerance, Unit,
 };
 
 /// L, the length of a sample.
@@ -64,7 +64,33 @@ fn analysis(name: &str, seed: u64, layers: usize, heads: usize, with_maps: bool)
         measures: vec![],
         shown: if with_maps { (0..2).map(sample).collect() } else { vec![] },
         steps: steps.map(|step| analysed(step, layers, heads, with_maps)).collect(),
+        pruning: with_maps.then(|| pruning(layers, heads)),
     }
+}
+
+/// Heads go from the last to the first; half of them are used, or as many as there are registers.
+fn pruning(layers: usize, heads: usize) -> Pruning {
+    let all = layers * heads;
+    let point = |kept: usize| {
+        let accuracy = 0.925 - 0.2 * (1.0 - kept as f64 / REGISTERS as f64).max(0.0) - 1e-4 * (all - kept) as f64;
+        let gone = (kept < all).then_some(kept);
+        let errors = Scores::default().with(&LOSS, 0.012_345).with(&ACCURACY, 0.004_321);
+        PruningPoint {
+            kept,
+            removed: gone.map(|gone| HeadPlace {
+                site: AttentionSite::Decoder,
+                layer: gone / heads,
+                head: gone % heads,
+            }),
+            validation: Scores::default().with(&LOSS, 0.2).with(&ACCURACY, accuracy + 0.01),
+            test: Scores::default().with(&LOSS, 2.0 * (1.0 - accuracy)).with(&ACCURACY, accuracy),
+            standard_error: errors,
+            difference_standard_error: errors,
+        }
+    };
+    let points: Vec<PruningPoint> = (0..=all).rev().map(point).collect();
+    let used = HeadsUsed::of(&points, Tolerance { metric: &ACCURACY, margin: 0.02 });
+    Pruning { validation_samples: 64, passes: 45, test_samples: 512, points, used }
 }
 
 fn analysed(step: u64, layers: usize, heads: usize, with_maps: bool) -> StepAnalysis {
@@ -91,7 +117,7 @@ fn analysed(step: u64, layers: usize, heads: usize, with_maps: bool) -> StepAnal
 
 fn measures(head: usize, heads: usize, trained: f64) -> HeadMeasures {
     let flags = match head {
-        5 if trained == 1.0 => vec![Flag::Dead],
+        5 if trained == 1.0 => vec![Flag::Spare, Flag::Dead],
         6 if trained == 1.0 => vec![Flag::Sink],
         _ => vec![],
     };

@@ -34,6 +34,14 @@ pub fn parse_temperature(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A difference that does not matter.
+pub fn parse_margin(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(margin) if margin >= 0.0 && margin.is_finite() => Ok(margin),
+        _ => Err("a margin is a finite number, at least 0".to_string()),
+    }
+}
+
 /// A time above 0.
 pub fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

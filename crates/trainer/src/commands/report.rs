@@ -83,7 +83,12 @@ pub fn show(experiment: TunedExperiment, mixed: bool) -> Result<Shown, Failure> 
     let report = ExperimentReport::new(&runs, mixed).map_err(Failure::failed)?;
     let report = report.with_heads(unless_failed(heads::of_experiment(&runs)));
     match report.write(&runs.folder) {
-        Ok(_) => print_result(&terminal::summary(&report.results, &runs.folder)),
+        Ok(_) => {
+            print_result(&terminal::summary(&report.results, &runs.folder));
+            if let Some(used) = report.heads.as_ref().map(terminal::heads_used).filter(|used| !used.is_empty()) {
+                print(format!("\n{used}"));
+            }
+        }
         Err(error) if error.is_unwritten() => {
             print_result(&terminal::answer(&report.results));
             let page = unkept(&error, error.is_read_only())?;
@@ -117,7 +122,7 @@ pub fn print_result(text: &str) {
 /// The page of a single run, and what its heads do. A run that is not done has no heads to show yet.
 fn show_run(folder: &Path) -> Result<Option<PathBuf>, Failure> {
     let report = RunReport::read(&RunDirectory::at(folder)).map_err(Failure::failed)?;
-    let analysis = if report.done { unless_failed(heads::of_run(folder, false)) } else { None };
+    let analysis = if report.done { unless_failed(heads::of_run(folder, None, false)) } else { None };
     let page = match report.write(folder, analysis.clone()) {
         Err(error) if !error.is_unwritten() => return Err(Failure::failed(error)),
         page => page,

@@ -2,8 +2,9 @@
 //! ([`gradient`]), update ([`optimiser`]), metric line and checkpoint (`record`). [`train`](mod@train) is that way from top
 //! to bottom.
 
+pub use analysis::batch;
+
 pub mod arm;
-pub mod batch;
 pub mod evaluate;
 pub mod gradient;
 pub mod manifest;

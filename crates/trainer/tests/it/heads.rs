@@ -41,6 +41,26 @@ fn heads_of_a_trained_model_are_shown_and_none_is_flagged() {
     let reported = place.run(&format!("report {run_path}")).expect(0).stdout;
     assert!(reported.contains(&shown), "a run's report shows its heads\n{reported}");
 
+    // How many of them it uses, too.
+    let pruned = place.run(&format!("heads {run_path} --prune")).expect(0).stdout;
+    assert!(pruned.contains("heads used: 2 of 2, the fewest with which test accuracy is within 0.02"), "{pruned}");
+    let kept = fs::read(run.heads_path()).unwrap();
+    let again = place.command(&format!("heads {run_path} --prune --force")).env("RAYON_NUM_THREADS", "1").output();
+    let again = Ran::of(again.unwrap()).expect(0);
+    assert!(again.stdout == pruned && fs::read(run.heads_path()).unwrap() == kept);
+    let text = place.run(&format!("heads {run_path} --prune --margin 1 --json")).expect(0).stdout;
+    let pruning = serde_json::from_str::<HeadAnalysis>(&text).unwrap().pruning.unwrap();
+    assert_eq!((pruning.used.heads, pruning.points.len()), (0, 3));
+    // With all heads it is the model's own score on the test set, of which there are no more samples.
+    let test = run.open().unwrap().summary().unwrap().test.unwrap();
+    for kind in [&LOSS, &ACCURACY] {
+        let six_digits = |number: f64| format!("{number:.5e}");
+        let all = pruning.points[0].test.number(kind);
+        assert_eq!(six_digits(all), six_digits(test.number(kind)), "{}", kind.key);
+    }
+    let refused = place.run(&format!("heads {run_path} --prune --margin=-1")).expect(2);
+    assert!(refused.stderr.contains("a margin is a finite number, at least 0"), "{refused:?}");
+
     // Trained anew, nothing of it is left.
     place.run(&format!("--config small.toml {more} --quiet --force")).expect(0);
     assert!(!run.heads_path().exists());
@@ -66,7 +86,7 @@ fn a_comparison_has_heads() {
         "baseline = \"h1\"\nseeds = 2\nwhy_seeds = \"a test\"\n[metric]\nmargin = 0.02\n[base]\nconfig = \"small.toml\"\n\
          train.steps = 40\n[arms.h1]\nmodel.heads = 1\n[arms.h2]\n",
     );
-    place.run("compare pair.toml --jobs 2").expect(0);
+    let shown = place.run("compare pair.toml --jobs 2").expect(0).stdout;
     let path = place.path().join("runs/pair/heads.json");
     let heads: ExperimentHeads = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let steps: Vec<Vec<usize>> = heads
@@ -76,6 +96,13 @@ fn a_comparison_has_heads() {
         .collect();
     assert_eq!(steps, [[3, 2], [3, 2]], "untrained, 20 and 40; both ends of the second pair");
     assert_eq!(heads.arms[1].last.as_ref().unwrap().heads, 2);
+    // One run an arm is pruned, by the experiment's margin.
+    for (arm, heads) in heads.arms.iter().zip([1, 2]) {
+        let (run, pruning) = arm.pruning().unwrap();
+        assert_eq!((run.pair, pruning.points.len(), pruning.used.margin), (0, heads + 1, 0.02));
+        assert!(arm.runs[1].analysis.as_ref().unwrap().pruning.is_none());
+    }
+    assert!(shown.contains("heads of one run"), "{shown}");
     let bytes = fs::read(&path).unwrap();
     fs::remove_file(&path).unwrap();
     place.run("report runs/pair").expect(0);

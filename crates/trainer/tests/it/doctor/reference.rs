@@ -361,7 +361,18 @@ impl Program for Reference {
         call: Call,
     ) -> Result<Output, CallError> {
         let logits = self.logits(config, model, tokens, call);
-        Ok(Output { logits, maps: vec![], encoder_maps: vec![], cross_maps: vec![], contexts: vec![] })
+        let (maps, encoder_maps, cross_maps) = (vec![], vec![], vec![]);
+        let (contexts, encoder_contexts, cross_contexts) = (vec![], vec![], vec![]);
+        Ok(Output {
+            logits,
+            maps,
+            encoder_maps,
+            cross_maps,
+            contexts,
+            encoder_contexts,
+            cross_contexts,
+            inputs: vec![],
+        })
     }
 
     /// Without a cache: everything up to a piece's end is read again, of which its rows are kept.

@@ -15,6 +15,8 @@ pub struct DeviceBatch {
     pub targets: Tensor<1, Int>,
     /// Their targets on the host.
     pub host_targets: Vec<i32>,
+    /// The sample that each belongs to, `[N]`.
+    pub samples: Vec<usize>,
     /// What an encoder reads, in sequence-to-sequence tasks.
     pub source: Option<DeviceSource>,
 }
@@ -47,11 +49,13 @@ impl DeviceBatch {
     pub fn new(batch: &data::Batch, device: &Device) -> Option<Self> {
         let (positions, targets) = batch.scored_positions();
         let n = targets.len();
+        let samples = positions.iter().map(|&position| position as usize / batch.len).collect();
         (n > 0).then(|| Self {
             tokens: Tensor::from_data(TensorData::new(batch.tokens.clone(), [batch.batch, batch.len]), device),
             scored: Tensor::from_data(TensorData::new(positions, [n]), device),
             targets: Tensor::from_data(TensorData::new(targets.clone(), [n]), device),
             host_targets: targets,
+            samples,
             source: DeviceSource::new(batch, device),
         })
     }
@@ -81,6 +85,23 @@ impl Tally {
             predicted.iter::<i64>().zip(targets).filter(|&(guess, &target)| guess == i64::from(target)).count();
         let loss = losses.into_data().iter::<f32>().map(f64::from).sum();
         Self { loss, correct: correct as u64, scored: targets.len() as u64 }
+    }
+
+    /// The tallies of each sample of one batch, in their order, of those that have a scored position.
+    pub fn of_samples(losses: Tensor<1>, logits: Tensor<2>, batch: &DeviceBatch) -> Vec<Self> {
+        let predicted = logits.argmax(1).into_data();
+        let is_right =
+            predicted.iter::<i64>().zip(&batch.host_targets).map(|(guess, &target)| guess == i64::from(target));
+        let losses = losses.into_data();
+        let mut tallies: Vec<(usize, Self)> = vec![];
+        for ((loss, is_right), &sample) in losses.iter::<f32>().zip(is_right).zip(&batch.samples) {
+            let own = Self { loss: f64::from(loss), correct: u64::from(is_right), scored: 1 };
+            match tallies.last_mut() {
+                Some((last, tally)) if *last == sample => tally.add(own),
+                _ => tallies.push((sample, own)),
+            }
+        }
+        tallies.into_iter().map(|(_, tally)| tally).collect()
     }
 
     /// Adds another batch.

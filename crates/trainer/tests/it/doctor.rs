@@ -57,6 +57,7 @@ fn unusual_models_are_healthy() {
         vec!["task.seq_len=2", "model.layers=2"],
         vec!["task.registers=1", "task.seq_len=1"],
         vec!["model.causal=false", "model.positions=none"],
+        vec!["model.scale=none", "model.heads=1"],
         vec!["model.bias=false", "model.norm=none", "model.residual=false", "model.mlp=false"],
         vec!["model.embedding_dropout=0.1", "model.attention_dropout=0.2", "model.residual_dropout=0.3"],
     ] {

@@ -50,7 +50,7 @@ impl Pass<Apart> {
     pub fn apart(query: FlexTensor, key: FlexTensor, value: FlexTensor, weighting: Weighting) -> Self {
         let inputs = [query, key, value].map(readable);
         let ([b, h, lq, k], [_, g, lk, _]) = (dims(&inputs[0]), dims(&inputs[1]));
-        Self::run(inputs, Sizes { b, h, g, lq, lk, k }, masks)
+        Self::run(inputs, Sizes { b, h, g, lq, lk, k }, weighting)
     }
 }
 

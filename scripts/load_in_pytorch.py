@@ -42,7 +42,7 @@ class Decoder:
         if memory is None:
             q, k = (rotate(self.model["positions"], z) for z in (q, k))
         k, v = (z.repeat_interleave(heads // kv_heads, dim=1) for z in (k, v))
-        scores = q @ k.transpose(-2, -1) / math.sqrt(width)
+        scores = q @ k.transpose(-2, -1) / (math.sqrt(width) if self.model["scale"] == "sqrt_d_head" else 1)
         if forbidden is not None:
             scores = scores.masked_fill(forbidden, -math.inf)
         context = scores.softmax(dim=-1) @ v

@@ -15,6 +15,28 @@ pub enum Merge {
     Mean,
 }
 
+/// What the products of queries and keys are multiplied by before the softmax.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScoreScale {
+    /// 1/sqrt(K): products of K independent numbers of variance 1 have variance K, and so scores have variance 1 whatever the
+    /// width of a head (Vaswani 2017, section 3.2.1).
+    SqrtDHead,
+    /// Nothing. Scores grow with the width of a head, until the softmax gives all weight to one key and passes no gradient.
+    /// A common mistake, kept as an arm that can be measured.
+    None,
+}
+
+impl ScoreScale {
+    /// The factor for heads of width `d_head`.
+    pub fn factor(self, d_head: usize) -> f64 {
+        match self {
+            Self::SqrtDHead => 1.0 / (d_head as f64).sqrt(),
+            Self::None => 1.0,
+        }
+    }
+}
+
 /// An attention of H query heads and G key/value heads of width K, from and to a stream of width D.
 ///
 /// ```
@@ -38,6 +60,8 @@ pub struct AttentionConfig {
     pub bias: bool,
     /// A bias on the key projection.
     pub key_bias: bool,
+    /// What scores are scaled by.
+    pub scale: ScoreScale,
     /// What happens to the heads' contexts before the output projection.
     pub merge: Merge,
     /// Whether and how queries and keys are rotated.
@@ -62,6 +86,7 @@ impl AttentionConfig {
             d_head: d_model / heads,
             bias: true,
             key_bias: false,
+            scale: ScoreScale::SqrtDHead,
             merge: Merge::Concat,
             positions: Positions::None,
         };
@@ -109,6 +134,12 @@ const MOST: usize = 1 << 16;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_scale_follows_the_width_or_nothing() {
+        assert_eq!([1, 4, 16].map(|k| ScoreScale::SqrtDHead.factor(k)), [1.0, 0.5, 0.25]);
+        assert_eq!([1, 4, 16].map(|k| ScoreScale::None.factor(k)), [1.0; 3]);
+    }
 
     #[test]
     fn what_does_not_fit_names_its_values() {

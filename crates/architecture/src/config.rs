@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{AttentionConfig, Merge};
+use crate::attention::{AttentionConfig, Merge, ScoreScale};
 use crate::error::{ModelError, range};
 use crate::init::Init;
 use crate::positions::{Added, Positions};
@@ -65,6 +65,8 @@ pub struct ModelConfig {
     /// A bias on the key projection. Unless keys are rotated it adds the same number to every score of a row, which the
     /// softmax cancels: its true gradient is zero.
     pub key_bias: bool,
+    /// What the products of queries and keys are multiplied by before the softmax.
+    pub scale: ScoreScale,
     /// What happens to the heads' contexts before the output projection.
     pub merge: Merge,
     /// Where layer norm stands.
@@ -99,6 +101,7 @@ impl Default for ModelConfig {
             init: Init::Torch,
             bias: true,
             key_bias: false,
+            scale: ScoreScale::SqrtDHead,
             merge: Merge::Concat,
             norm: Norm::Pre,
             residual: true,
@@ -164,6 +167,7 @@ impl ModelConfig {
             d_head: self.d_head(),
             bias: self.bias,
             key_bias: self.key_bias,
+            scale: self.scale,
             merge: self.merge,
             positions: self.positions,
         }

@@ -18,7 +18,7 @@ mod parts;
 mod positions;
 mod tensor;
 
-pub use attention::{AttentionConfig, Merge};
+pub use attention::{AttentionConfig, Merge, ScoreScale};
 pub use config::{Architecture, Dims, ModelConfig, Norm, SourceDims};
 pub use error::ModelError;
 pub use init::{Init, Initial};

@@ -35,11 +35,19 @@ pub fn plain(flat: Flat, gradient: Tensor<1>, update: Update) -> Flat {
     let Update { gradient_scale, lr, beta1, beta2, epsilon, weight_decay, .. } = update;
     let gradient = if gradient_scale == 1.0 { gradient } else { gradient * gradient_scale };
     let first = flat.first_moment * beta1 + gradient.clone() * (1.0 - beta1);
+    let first = flushed(first, update.least_first_moment());
     let second = flat.second_moment * beta2 + gradient.powi_scalar(2) * (1.0 - beta2);
+    let second = flushed(second, update.least_second_moment());
     let deviation = second.clone().sqrt() / update.correction2() + epsilon;
     let change = first.clone() / deviation * (lr / update.correction1());
     let parameters = flat.parameters * (1.0 - lr * weight_decay) - change;
     Flat { parameters, first_moment: first, second_moment: second }
+}
+
+/// `moment` with 0 in the place of what is nearer to it than `least`.
+fn flushed(moment: Tensor<1>, least: f32) -> Tensor<1> {
+    let is_lost = moment.clone().abs().lower_elem(least);
+    moment.mask_fill(is_lost, 0.0)
 }
 
 /// The L2 norm of `gradient`, whose length is a multiple of [`ROW`].

@@ -6,9 +6,11 @@ use crate::activation::Activation;
 use crate::linear;
 use crate::mask::PreparedMask;
 
-/// What may be read, and which weights are dropped.
+/// How scores become weights: their scale, what may be read, and which weights are dropped.
 #[derive(Clone, Copy, Default)]
 pub struct Attending<'a> {
+    /// Factor of the products of queries and keys; 1/√K where None.
+    pub scale: Option<f64>,
     /// Forbidden connections; none where None.
     pub mask: Option<&'a PreparedMask>,
     /// Weights that are set to zero, `[B, H, Lq, Lk]`, and the probability of that: the others are divided by the
@@ -54,7 +56,7 @@ pub struct Attended {
 pub fn plain(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, attending: Attending) -> Attended {
     let ([b, h, lq, k], [_, g, lk, _]) = (query.dims(), key.dims());
     attending.assert_fits([b, h, lq, lk]);
-    let query = query * (1.0 / (k as f64).sqrt());
+    let query = query * attending.scale.unwrap_or_else(|| 1.0 / (k as f64).sqrt());
 
     // The H/G query heads of a group are more rows for their key head: no key is copied.
     let query = query.reshape([b, g, h / g * lq, k]);
@@ -134,8 +136,8 @@ fn fused_self_attention(x: Tensor<3>, projections: [Projection; 3], k: usize, at
     let bias = has_bias.then(|| Tensor::cat(biases.collect(), 0));
     let weight = Tensor::cat(projections.map(|projection| projection.weight).to_vec(), 1);
     let all = linear::linear(x, weight, bias, Activation::None);
-    let masks = masks(attending, [b, h, l, l]);
-    Tensor::from_dispatch(Dispatch::packed_attention(all.into_dispatch(), [h, g], masks))
+    let weighting = weighting(attending, [b, h, l, l], k);
+    Tensor::from_dispatch(Dispatch::packed_attention(all.into_dispatch(), [h, g], weighting))
 }
 
 #[cfg(feature = "flex")]
@@ -148,13 +150,13 @@ fn fused(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, attending: Attendin
     assert_eq!(key.dims(), value.dims(), "keys and values");
     assert_eq!([b, k], [key.dims()[0], key.dims()[3]], "queries and keys");
     let (query, key, value) = (query.into_dispatch(), key.into_dispatch(), value.into_dispatch());
-    Tensor::from_dispatch(Dispatch::attention(query, key, value, masks(attending, [b, h, lq, lk])))
+    Tensor::from_dispatch(Dispatch::attention(query, key, value, weighting(attending, [b, h, lq, lk], k)))
 }
 
-/// What the kernel asks of the mask and of the dropout.
+/// What the kernel asks of [`Attending`], for `scores` `[B, H, Lq, Lk]` of heads of width `k`.
 #[cfg(feature = "flex")]
-fn masks(attending: Attending, scores: [usize; 4]) -> crate::fused::attention::Masks {
-    use crate::fused::attention::{Dropped, Forbidden, Marks, Masks};
+fn weighting(attending: Attending, scores: [usize; 4], k: usize) -> crate::fused::attention::Weighting {
+    use crate::fused::attention::{Dropped, Forbidden, Marks, Weighting};
     use burn::backend::{DispatchTensorKind, TensorMetadata};
 
     attending.assert_fits(scores);
@@ -182,5 +184,6 @@ fn masks(attending: Attending, scores: [usize; 4]) -> crate::fused::attention::M
         .dropout
         .filter(|&(_, probability)| probability > 0.0)
         .map(|(dropped, probability)| Dropped { marks: marks(dropped), scale: (1.0 / (1.0 - probability)) as f32 });
-    Masks { forbidden, dropped }
+    let scale = attending.scale.map_or_else(|| 1.0 / (k as f32).sqrt(), |scale| scale as f32);
+    Weighting { scale, forbidden, dropped }
 }

@@ -10,7 +10,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Autodiff, Backend, Flex, backend_extension};
 
 use crate::activation::Activation;
-use crate::fused::attention::Masks;
+use crate::fused::attention::Weighting;
 
 /// The operations that the dispatcher of Burn routes here; see the public functions of the same names.
 #[backend_extension(Autodiff, Flex)]
@@ -43,11 +43,11 @@ pub trait Kernels: Backend {
         query: FloatTensor<Self>,
         key: FloatTensor<Self>,
         value: FloatTensor<Self>,
-        masks: Masks,
+        weighting: Weighting,
     ) -> FloatTensor<Self>;
 
     /// Attention whose queries, keys and values are columns of one tensor; see [`crate::self_attention()`].
-    fn packed_attention(projections: FloatTensor<Self>, heads: [usize; 2], masks: Masks) -> FloatTensor<Self>;
+    fn packed_attention(projections: FloatTensor<Self>, heads: [usize; 2], weighting: Weighting) -> FloatTensor<Self>;
 
     /// See [`crate::cross_entropy()`].
     fn cross_entropy(logits: FloatTensor<Self>, targets: IntTensor<Self>) -> FloatTensor<Self>;
@@ -84,13 +84,13 @@ impl Kernels for Flex {
         query: FloatTensor<Self>,
         key: FloatTensor<Self>,
         value: FloatTensor<Self>,
-        masks: Masks,
+        weighting: Weighting,
     ) -> FloatTensor<Self> {
-        attention::Pass::apart(query, key, value, masks).contexts
+        attention::Pass::apart(query, key, value, weighting).contexts
     }
 
-    fn packed_attention(projections: FloatTensor<Self>, heads: [usize; 2], masks: Masks) -> FloatTensor<Self> {
-        attention::Pass::packed(projections, heads, masks).contexts
+    fn packed_attention(projections: FloatTensor<Self>, heads: [usize; 2], weighting: Weighting) -> FloatTensor<Self> {
+        attention::Pass::packed(projections, heads, weighting).contexts
     }
 
     fn cross_entropy(logits: FloatTensor<Self>, targets: IntTensor<Self>) -> FloatTensor<Self> {
@@ -129,13 +129,13 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         query: FloatTensor<Self>,
         key: FloatTensor<Self>,
         value: FloatTensor<Self>,
-        masks: Masks,
+        weighting: Weighting,
     ) -> FloatTensor<Self> {
-        attention::tracked::<C>(query, key, value, masks)
+        attention::tracked::<C>(query, key, value, weighting)
     }
 
-    fn packed_attention(projections: FloatTensor<Self>, heads: [usize; 2], masks: Masks) -> FloatTensor<Self> {
-        attention::tracked_packed::<C>(projections, heads, masks)
+    fn packed_attention(projections: FloatTensor<Self>, heads: [usize; 2], weighting: Weighting) -> FloatTensor<Self> {
+        attention::tracked_packed::<C>(projections, heads, weighting)
     }
 
     fn cross_entropy(logits: FloatTensor<Self>, targets: IntTensor<Self>) -> FloatTensor<Self> {

@@ -2,7 +2,7 @@
 //! What happens between is [`kernels::attention()`], in the open where maps or nodes are asked for: they are returned by the call
 //! rather than hooked.
 
-use architecture::{AttentionConfig, Init, Merge, ModelError, Positions};
+use architecture::{AttentionConfig, Init, Merge, ModelError, Positions, ScoreScale};
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Bool, Device, Tensor};
@@ -37,6 +37,8 @@ pub struct Attention {
     d_head: usize,
     average_heads: bool,
     #[module(skip)]
+    scale: ScoreScale,
+    #[module(skip)]
     positions: Positions,
 }
 
@@ -70,10 +72,6 @@ impl AttentionCall<'_> {
     /// Whether the nodes between projections and contexts are asked for.
     fn shows_nodes(&self) -> bool {
         self.maps || self.trace.is_some()
-    }
-
-    fn attending<'a>(&'a self, dropped: &'a Dropped) -> Attending<'a> {
-        Attending { mask: self.mask, dropout: dropped.as_ref().map(|(dropped, probability)| (dropped, *probability)) }
     }
 
     /// Of scores `[B, H, Lq, Lk]`.
@@ -117,6 +115,7 @@ impl Attention {
             kv_heads: config.kv_heads,
             d_head: config.d_head,
             average_heads: config.merge == Merge::Mean,
+            scale: config.scale,
             positions: config.positions,
         }
     }
@@ -147,7 +146,7 @@ impl Attention {
                 weight: layer.weight.val(),
                 bias: layer.bias.as_ref().map(|bias| bias.val()),
             });
-            let context = self_attention(x, projections, self.d_head, call.attending(&dropped));
+            let context = self_attention(x, projections, self.d_head, self.attending(&call, &dropped));
             return self.merge(context, None, call);
         }
         // What no query may read must not matter, whatever it holds: its key and value are those of a zero vector. Here
@@ -184,6 +183,18 @@ impl Attention {
             None => memory,
         };
         self.keys_and_values(memory, None, trace)
+    }
+
+    fn attending<'a>(&self, call: &AttentionCall<'a>, dropped: &'a Dropped) -> Attending<'a> {
+        let own = match self.scale {
+            ScoreScale::SqrtDHead => None, // what the kernels do unless told otherwise
+            other => Some(other.factor(self.d_head)),
+        };
+        Attending {
+            scale: own,
+            mask: call.mask,
+            dropout: dropped.as_ref().map(|(dropped, probability)| (dropped, *probability)),
+        }
     }
 
     /// `[B, Lq, D]` to `[B, H, Lq, K]`, rotated as configured where the tokens' places are given.
@@ -225,7 +236,7 @@ impl Attention {
     fn attend(&self, query: Tensor<4>, KeyValues { keys, values }: KeyValues, call: AttentionCall) -> AttentionOutput {
         let [b, h, lq, _] = query.dims();
         let dropped = call.dropped([b, h, lq, keys.dims()[2]], &query.device());
-        let attending = call.attending(&dropped);
+        let attending = self.attending(&call, &dropped);
         let (context, maps) = if call.shows_nodes() {
             let attended = attention::plain(query, keys, values, attending);
             keep(call.trace, "scores", &attended.scores);

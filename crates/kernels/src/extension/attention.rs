@@ -4,7 +4,7 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::flex::FlexTensor;
 
-use crate::fused::attention::{Heads, Masks, Sizes, Target, backward, forward, readable};
+use crate::fused::attention::{Heads, Sizes, Target, Weighting, backward, forward, readable};
 use crate::fused::buffer::{Tracked, contiguous, dims, slice, strided, tensor, unwritten};
 
 /// A forward pass with what the backward pass reads.
@@ -17,7 +17,7 @@ pub(super) struct Pass<I> {
 pub(super) struct State<I> {
     inputs: I,
     moments: FlexTensor,
-    masks: Masks,
+    weighting: Weighting,
     sizes: Sizes,
 }
 
@@ -47,36 +47,36 @@ impl Inputs for Packed {
 }
 
 impl Pass<Apart> {
-    pub fn apart(query: FlexTensor, key: FlexTensor, value: FlexTensor, masks: Masks) -> Self {
+    pub fn apart(query: FlexTensor, key: FlexTensor, value: FlexTensor, weighting: Weighting) -> Self {
         let inputs = [query, key, value].map(readable);
         let ([b, h, lq, k], [_, g, lk, _]) = (dims(&inputs[0]), dims(&inputs[1]));
-        Self::run(inputs, Sizes { b, h, g, lq, lk, k }, masks)
+        Self::run(inputs, Sizes { b, h, g, lq, lk, k }, weighting)
     }
 }
 
 impl Pass<Packed> {
-    pub fn packed(projections: FlexTensor, [h, g]: [usize; 2], masks: Masks) -> Self {
+    pub fn packed(projections: FlexTensor, [h, g]: [usize; 2], weighting: Weighting) -> Self {
         let [b, l, width] = dims(&projections);
         let sizes = Sizes { b, h, g, lq: l, lk: l, k: width / (h + 2 * g) };
-        Self::run(Packed(contiguous(projections)), sizes, masks)
+        Self::run(Packed(contiguous(projections)), sizes, weighting)
     }
 }
 
 impl<I: Inputs> Pass<I> {
-    fn run(inputs: I, sizes: Sizes, masks: Masks) -> Self {
+    fn run(inputs: I, sizes: Sizes, weighting: Weighting) -> Self {
         let Sizes { b, h, lq, k, .. } = sizes;
-        let result = forward(sizes, inputs.heads(sizes), &masks.forbidden, masks.dropped.as_ref());
+        let result = forward(sizes, inputs.heads(sizes), &weighting);
         let moments = tensor(result.moments, [b, h, lq, 2]);
-        Self { contexts: by_head(result.contexts, [b, h, lq, k]), state: State { inputs, moments, masks, sizes } }
+        Self { contexts: by_head(result.contexts, [b, h, lq, k]), state: State { inputs, moments, weighting, sizes } }
     }
 }
 
 impl<I: Inputs> State<I> {
     /// Writes the gradients of the inputs, from that of the contexts.
     fn backward(&self, gradient: FlexTensor, targets: [Target; 3]) {
-        let (gradient, Masks { forbidden, dropped }) = (readable(gradient), &self.masks);
+        let gradient = readable(gradient);
         let (inputs, moments) = (self.inputs.heads(self.sizes), slice(&self.moments));
-        backward(self.sizes, inputs, Heads::of(&gradient), moments, forbidden, dropped.as_ref(), targets);
+        backward(self.sizes, inputs, Heads::of(&gradient), moments, &self.weighting, targets);
     }
 }
 
@@ -127,18 +127,27 @@ impl Backward<Flex, 1> for PackedStep {
     }
 }
 
-pub(super) fn tracked<C: CheckpointStrategy>(query: Tracked, key: Tracked, value: Tracked, masks: Masks) -> Tracked {
+pub(super) fn tracked<C: CheckpointStrategy>(
+    query: Tracked,
+    key: Tracked,
+    value: Tracked,
+    weighting: Weighting,
+) -> Tracked {
     let nodes = [query.node(), key.node(), value.node()];
-    let pass = Pass::apart(query.into_primitive(), key.into_primitive(), value.into_primitive(), masks);
+    let pass = Pass::apart(query.into_primitive(), key.into_primitive(), value.into_primitive(), weighting);
     match ApartStep.prepare::<C>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(prep) => prep.finish(pass.state, pass.contexts),
         OpsKind::UnTracked(prep) => prep.finish(pass.contexts),
     }
 }
 
-pub(super) fn tracked_packed<C: CheckpointStrategy>(projections: Tracked, heads: [usize; 2], masks: Masks) -> Tracked {
+pub(super) fn tracked_packed<C: CheckpointStrategy>(
+    projections: Tracked,
+    heads: [usize; 2],
+    weighting: Weighting,
+) -> Tracked {
     let nodes = [projections.node()];
-    let pass = Pass::packed(projections.into_primitive(), heads, masks);
+    let pass = Pass::packed(projections.into_primitive(), heads, weighting);
     match PackedStep.prepare::<C>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(prep) => prep.finish(pass.state, pass.contexts),
         OpsKind::UnTracked(prep) => prep.finish(pass.contexts),

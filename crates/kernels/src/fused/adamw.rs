@@ -71,6 +71,8 @@ struct Numbers<S: Simd> {
     rate: S::f32s,
     correction2: S::f32s,
     epsilon: S::f32s,
+    least_first: S::f32s,
+    least_second: S::f32s,
 }
 
 impl<S: Simd> Numbers<S> {
@@ -87,6 +89,8 @@ impl<S: Simd> Numbers<S> {
             rate: simd.splat_f32s((lr / update.correction1()) as f32),
             correction2: simd.splat_f32s((1.0 / update.correction2()) as f32),
             epsilon: simd.splat_f32s(epsilon as f32),
+            least_first: simd.splat_f32s(update.least_first_moment()),
+            least_second: simd.splat_f32s(update.least_second_moment()),
         }
     }
 
@@ -95,11 +99,19 @@ impl<S: Simd> Numbers<S> {
     fn update(&self, simd: S, p: S::f32s, g: S::f32s, m: S::f32s, v: S::f32s) -> (S::f32s, S::f32s, S::f32s) {
         let g = simd.mul_f32s(g, self.scale);
         let m = mul_add(simd, m, self.beta1, simd.mul_f32s(g, self.rest1));
+        let m = flushed(simd, m, self.least_first);
         let v = mul_add(simd, v, self.beta2, simd.mul_f32s(simd.mul_f32s(g, g), self.rest2));
+        let v = flushed(simd, v, self.least_second);
         let deviation = mul_add(simd, simd.sqrt_f32s(v), self.correction2, self.epsilon);
         let change = simd.mul_f32s(simd.div_f32s(m, deviation), self.rate);
         (simd.sub_f32s(simd.mul_f32s(p, self.decay), change), m, v)
     }
+}
+
+/// `moment` with 0 in the place of what is nearer to it than `least`. NaN stays NaN.
+#[inline(always)]
+fn flushed<S: Simd>(simd: S, moment: S::f32s, least: S::f32s) -> S::f32s {
+    simd.select_f32s(simd.less_than_f32s(simd.abs_f32s(moment), least), simd.splat_f32s(0.0), moment)
 }
 
 /// The sum of squares, entry by entry in a fixed order, in f64 from piece to piece.

@@ -18,5 +18,5 @@ mod panels;
 pub(crate) use backward::backward;
 pub(crate) use forward::forward;
 pub(crate) use heads::{Heads, Sizes, readable};
-pub(crate) use masks::{Dropped, Forbidden, Marks, Masks};
+pub(crate) use masks::{Dropped, Forbidden, Marks, Weighting};
 pub(crate) use panels::Target;

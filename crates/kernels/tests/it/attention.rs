@@ -5,7 +5,7 @@ use headcount_kernels::attention::plain_self_attention;
 use headcount_kernels::{Attending, AttentionMask, Projection, attention, self_attention};
 use proptest::prelude::*;
 
-use crate::compare::{Numbers, agree};
+use crate::compare::{Numbers, agree, agree_within, softmax_tolerance};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Masking {
@@ -25,12 +25,15 @@ struct Case {
     k: usize,
     masking: Masking,
     dropout: bool,
+    /// Of scores; 1/√K where None.
+    factor: Option<f64>,
+    /// Of queries.
     scale: f32,
     seed: u64,
 }
 
 fn check(case: Case) {
-    let Case { b, g, group, lq, lk, k, masking, dropout, scale, seed } = case;
+    let Case { b, g, group, lq, lk, k, masking, dropout, factor, scale, seed } = case;
     let h = g * group;
     let lk = if masking == Masking::Causal { lk.max(lq) } else { lk };
     let mut numbers = Numbers::new(seed);
@@ -52,7 +55,7 @@ fn check(case: Case) {
     let mask = mask.prepare([b, h, lq, lk], &device).unwrap();
     let dropped = TensorData::new(marks(b * h * lq * lk, 0.3), [b, h, lq, lk]);
     let dropped = Tensor::<4, Bool>::from_data(dropped, &device);
-    let attending = Attending { mask: Some(&mask), dropout: dropout.then_some((&dropped, 0.3)) };
+    let attending = Attending { scale: factor, mask: Some(&mask), dropout: dropout.then_some((&dropped, 0.3)) };
     let heads = |x: &Tensor<1>, l: usize, heads: usize| x.clone().reshape([b, l, heads, k]).swap_dims(1, 2);
     let merged = |x: Tensor<4>| x.swap_dims(1, 2).reshape([b * lq * h * k]);
     let fused =
@@ -60,7 +63,23 @@ fn check(case: Case) {
     let plain = |x: &[Tensor<1>]| {
         merged(attention::plain(heads(&x[0], lq, h), heads(&x[1], lk, g), heads(&x[2], lk, g), attending).contexts)
     };
-    agree(&format!("{:?}", case), &inputs, &weights, &fused, &plain);
+    // The largest sum of absolute products that a score is made of.
+    let factor = factor.unwrap_or(1.0 / (k as f64).sqrt());
+    let row = |values: &'_ [f32], heads: usize, l: usize, at: [usize; 3]| -> Vec<f64> {
+        let [sample, head, i] = at;
+        values[((sample * l + i) * heads + head) * k..][..k].iter().map(|&x| f64::from(x).abs()).collect()
+    };
+    let mut largest = 0.0f64;
+    for at in 0..b * h * lq {
+        let (sample, head, i) = (at / (h * lq), at / lq % h, at % lq);
+        let query = row(&inputs[0], h, lq, [sample, head, i]);
+        for j in 0..lk {
+            let key = row(&inputs[1], g, lk, [sample, head / group, j]);
+            largest = largest.max(query.iter().zip(&key).map(|(q, k)| q * k).sum::<f64>() * factor);
+        }
+    }
+    let tolerance = softmax_tolerance(k, largest).max(1e-5);
+    agree_within(&format!("{case:?}"), tolerance, &inputs, &weights, &fused, &plain);
 }
 
 proptest! {
@@ -72,10 +91,11 @@ proptest! {
         (lq, lk, k) in (1usize..40, 1usize..40, 1usize..20),
         masking in prop::sample::select(vec![Masking::None, Masking::Causal, Masking::Padding, Masking::Random]),
         dropout: bool,
+        factor in prop::sample::select(vec![None, Some(1.0), Some(0.3)]),
         scale in prop::sample::select(vec![1e-40f32, 0.1, 1.0, 8.0, 80.0]),
         seed: u64,
     ) {
-        check(Case { b, g, group, lq, lk, k, masking, dropout, scale, seed });
+        check(Case { b, g, group, lq, lk, k, masking, dropout, factor, scale, seed });
     }
 }
 
@@ -90,7 +110,7 @@ fn long_and_wide_ones() {
         (200, 130, 5, Masking::Padding),
         (1, 1, 1, Masking::Causal),
     ] {
-        check(Case { b: 2, g: 2, group: 1, lq, lk, k, masking, dropout: false, scale: 1.0, seed: 7 });
+        check(Case { b: 2, g: 2, group: 1, lq, lk, k, masking, dropout: false, factor: None, scale: 1.0, seed: 7 });
     }
 }
 
@@ -133,6 +153,24 @@ proptest! {
             &|inputs| through(inputs, true),
         );
     }
+}
+
+/// The factor of scores is applied once: queries that are as many times larger as it is smaller give the same bytes, where
+/// both are powers of two.
+#[test]
+fn the_factor_of_scores_is_that_of_queries() {
+    let device = Device::flex();
+    let mut numbers = Numbers::new(9);
+    let mut tensor = || Tensor::<4>::from_data(TensorData::new(numbers.vector(20 * 16, 1.0), [1, 1, 20, 16]), &device);
+    let (query, key, value) = (tensor(), tensor(), tensor());
+    let contexts = |query: Tensor<4>, scale| {
+        let attending = Attending { scale, ..Default::default() };
+        attention(query, key.clone(), value.clone(), attending).into_data().iter::<f32>().collect::<Vec<f32>>()
+    };
+    let unscaled = contexts(query.clone(), Some(1.0));
+    assert_eq!(unscaled, contexts(query.clone() * 4.0, None), "1/√16 = 1/4");
+    assert_eq!(unscaled, contexts(query.clone() * 8.0, Some(0.125)));
+    assert_ne!(unscaled, contexts(query, None));
 }
 
 /// minGPT#75: allowed scores near −2e4 let nothing of the future through, whether the kernel knows the mask as causal or

@@ -175,3 +175,74 @@ fn adamw_is_the_plain_one() {
         assert!((norm - plain).abs() < 1e-5 * plain, "{norm} {plain}");
     }
 }
+
+/// dfdx#59: moments of what gets no gradient any more, such as rows of tokens that are rare, shrank until they were no normal
+/// numbers, stayed there, and halved the speed of every later step.
+#[test]
+fn dfdx_59_no_denormal_remains_in_moments() {
+    let device = Device::flex();
+    let count = adamw::ROW;
+    let tensor = |values: Vec<f32>| Tensor::<1>::from_data(TensorData::new(values, [count]), &device);
+    let host = |tensor: &Tensor<1>| tensor.to_data().iter::<f32>().collect::<Vec<f32>>();
+    let mut numbers = Numbers::new(59);
+    let once = numbers.vector(count, 1.0);
+    let start = numbers.vector(count, 1.0);
+    for (name, run) in [("kernel", adamw::step as fn(Flat, Tensor<1>, Update) -> Flat), ("plain", adamw::plain)] {
+        // The last quarter goes on to get gradients, whose moments must stay what they are.
+        let gradient = |step: u64| {
+            let one = |(i, &g): (usize, &f32)| if step == 1 || i >= count / 4 * 3 { g } else { 0.0 };
+            tensor(once.iter().enumerate().map(one).collect())
+        };
+        let zeros = Tensor::<1>::zeros([count], &device);
+        let mut flat =
+            Flat { parameters: tensor(start.clone()), first_moment: zeros.clone(), second_moment: zeros.clone() };
+        let mut smallest = f32::INFINITY;
+        for step in 1..=1200 {
+            let update = Update {
+                gradient_scale: 1.0,
+                lr: 1e-3,
+                beta1: 0.9,
+                beta2: 0.9,
+                epsilon: 1e-8,
+                weight_decay: 0.01,
+                step,
+            };
+            flat = run(flat, gradient(step), update);
+            for moments in [&flat.first_moment, &flat.second_moment] {
+                let moments = host(moments);
+                assert!(moments.iter().all(|m| !m.is_subnormal()), "{name}, step {step}");
+                let nonzero = moments.iter().map(|m| m.abs()).filter(|&m| m > 0.0);
+                smallest = nonzero.fold(smallest, f32::min);
+            }
+        }
+        let (first, second) = (host(&flat.first_moment), host(&flat.second_moment));
+        assert!(first[..count / 4 * 3].iter().chain(&second[..count / 4 * 3]).all(|&m| m == 0.0), "{name}");
+        assert!(smallest < 1e-37, "{name}: moments were kept as long as they are normal numbers, down to {smallest:e}");
+        for (m, g) in first.iter().zip(&once).skip(count / 4 * 3) {
+            assert!((m - g).abs() <= 1e-5 * g.abs(), "{name}: {m} {g}");
+        }
+    }
+}
+
+/// With an epsilon that is lost beside the root of a tiny second moment, that moment is kept: 0 in its place would make the
+/// next change a hundred times as large.
+#[test]
+fn a_tiny_second_moment_is_kept_where_epsilon_is_smaller() {
+    let device = Device::flex();
+    let full = |x: f32| Tensor::<1>::full([adamw::ROW], x, &device);
+    let update = Update {
+        gradient_scale: 1.0,
+        lr: 1e-3,
+        beta1: 0.9,
+        beta2: 0.999,
+        epsilon: 1e-22,
+        weight_decay: 0.0,
+        step: 1_000_000,
+    };
+    for run in [adamw::step, adamw::plain] {
+        let flat = Flat { parameters: full(0.0), first_moment: full(1e-20), second_moment: full(1e-38) };
+        let after = run(flat, full(0.0), update);
+        let change = after.parameters.into_data().iter::<f32>().next().unwrap().abs();
+        assert!((0.5e-4..2e-4).contains(&change), "{change:e}"); // 0.9e-20 / 1e-19 · 1e-3
+    }
+}

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use architecture::{Dims, HostTensor, Merge, ModelConfig};
+use architecture::{Dims, HostTensor, Merge, ModelConfig, ScoreScale};
 use burn::tensor::{Tensor, TensorData};
-use headcount_model::attention::AttentionCall;
+use headcount_model::attention::{Attention, AttentionCall};
 use headcount_model::parameters::{from_host, to_host};
 use headcount_model::{Call, Decoder, Gating};
 use kernels::AttentionMask;
@@ -14,6 +14,7 @@ use crate::support::{Backend, Worst, attention, scrambled, tokens, values};
 checks![
     one_head_is_textbook_attention,
     each_head_is_textbook_attention_on_its_slice,
+    scores_are_scaled_as_configured,
     merge_mean_averages_the_heads,
     permuting_heads_changes_nothing,
     permuting_groups_changes_nothing,
@@ -32,8 +33,8 @@ const D: usize = 8;
 type Weights = BTreeMap<String, HostTensor>;
 
 /// Single-head causal attention as a textbook writes it, for one sample `x` `[L][D]`: the context `[L][K]` of head
-/// `head`, whose queries are columns `head·K..` and whose keys and values are columns `kv_head·K..`.
-fn textbook(weights: &Weights, x: &[Vec<f64>], head: usize, kv_head: usize, k: usize) -> Vec<Vec<f64>> {
+/// `head`, whose queries are columns `head·K..` and whose keys and values are columns `kv_head·K..`; scores are times `scale`.
+fn textbook(weights: &Weights, x: &[Vec<f64>], [head, kv_head]: [usize; 2], k: usize, scale: f64) -> Vec<Vec<f64>> {
     let project = |name: &str, head: usize, row: &[f64]| -> Vec<f64> {
         let weight = &weights[&format!("{name}.weight")];
         let columns = weight.shape[1];
@@ -48,7 +49,7 @@ fn textbook(weights: &Weights, x: &[Vec<f64>], head: usize, kv_head: usize, k: u
     let values: Vec<_> = x.iter().map(|row| project("value", kv_head, row)).collect();
     let attend = |i: usize| {
         let query = project("query", head, &x[i]);
-        let score = |j: usize| query.iter().zip(&keys[j]).map(|(q, k)| q * k).sum::<f64>() / (k as f64).sqrt();
+        let score = |j: usize| query.iter().zip(&keys[j]).map(|(q, k)| q * k).sum::<f64>() * scale;
         let weights: Vec<f64> = (0..=i).map(|j| score(j).exp()).collect();
         let sum: f64 = weights.iter().sum();
         (0..k).map(|c| (0..=i).map(|j| weights[j] / sum * values[j][c]).sum()).collect()
@@ -74,7 +75,9 @@ fn by_hand_with(
     let mut out = Vec::new();
     for sample in x.chunks(L * D) {
         let rows: Vec<Vec<f64>> = sample.chunks(D).map(|row| row.iter().map(|&v| f64::from(v)).collect()).collect();
-        let heads: Vec<_> = (0..config.heads).map(|h| change(h, textbook(weights, &rows, h, h / group, k))).collect();
+        let heads: Vec<_> = (0..config.heads)
+            .map(|h| change(h, textbook(weights, &rows, [h, h / group], k, config.scale.factor(k))))
+            .collect();
         for i in 0..L {
             let merged: Vec<f64> = match config.merge {
                 Merge::Concat => heads.iter().flat_map(|context| context[i].clone()).collect(),
@@ -109,6 +112,27 @@ fn each_head_is_textbook_attention_on_its_slice(backend: &Backend) {
     for (heads, kv_heads, d_head) in [(2, 2, None), (4, 2, None), (8, 1, None), (4, 2, Some(3))] {
         let config = ModelConfig { d_model: D, heads, kv_heads: Some(kv_heads), d_head, ..Default::default() };
         agrees_with_hand(backend, config);
+    }
+}
+
+/// Without a scale every score is larger, which the kernels, the plain composition and the cross-attention must know alike.
+fn scores_are_scaled_as_configured(backend: &Backend) {
+    for (heads, d_head) in [(1, None), (4, None), (2, Some(3))] {
+        let config = ModelConfig { d_model: D, heads, d_head, scale: ScoreScale::None, ..Default::default() };
+        agrees_with_hand(backend, config.clone());
+        let scaled = ModelConfig { scale: ScoreScale::SqrtDHead, ..config.clone() };
+        let [unscaled, scaled] = [config, scaled].map(|config| attention(&config, backend));
+        let x = scrambled::<3>([B, L, D], 1, backend) * 2.0;
+        let memory = scrambled::<3>([B, L, D], 2, backend);
+        for memory in [None, Some(memory)] {
+            let read = |module: &Attention, maps| {
+                let output = module.forward(x.clone(), memory.clone(), AttentionCall { maps, ..Default::default() });
+                values(output.output)
+            };
+            let mut worst = Worst::new(backend.name, backend.tolerance);
+            worst.compare_values("with maps and without", &read(&unscaled, true), &read(&unscaled, false));
+            assert_ne!(read(&unscaled, false), read(&scaled, false));
+        }
     }
 }
 
@@ -227,7 +251,8 @@ fn a_replacement_takes_the_place_of_what_a_gate_closes(backend: &Backend) {
         .chunks(L * D)
         .map(|sample| sample.chunks(D).map(|row| row.iter().map(|&v| f64::from(v)).collect()).collect())
         .collect();
-    let by_hand = rows.iter().flat_map(|rows| (0..4).flat_map(|h| textbook(&weights, rows, h, h, k)));
+    let by_hand =
+        rows.iter().flat_map(|rows| (0..4).flat_map(|h| textbook(&weights, rows, [h, h], k, config.scale.factor(k))));
     let by_hand: Vec<f32> = by_hand.flatten().map(|value| value as f32).collect();
     worst.compare_values("contexts", &values(contexts), &by_hand);
 }

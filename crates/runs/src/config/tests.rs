@@ -88,6 +88,7 @@ fn the_resolved_config_is_complete_and_in_order() {
     init = "torch"
     bias = true
     key_bias = false
+    scale = "sqrt_d_head"
     merge = "concat"
     norm = "pre"
     residual = true

@@ -15,6 +15,7 @@ use crate::doctor::{
 };
 use crate::machine::exit::{Failure, Success};
 use crate::machine::{backend, facts};
+use crate::screen::busy::Busy;
 use crate::screen::output::{print, print_pretty_json};
 
 /// Arguments of `doctor`.
@@ -117,7 +118,11 @@ impl Listener {
     /// Carries out the checks that `look` does; false where one failed that ends the chain.
     fn chain(&mut self, look: impl Fn(&Check) -> Option<Finding>) -> bool {
         for check in CHECKS {
-            let Some(finding) = look(check) else { continue };
+            // Some take long where the model is large.
+            let busy = Busy::new(&format!("doctor: {}", check.name));
+            let found = look(check);
+            drop(busy);
+            let Some(finding) = found else { continue };
             let has_failed = finding.outcome.is_failed();
             if !self.is_json {
                 print(finding.to_text());

@@ -1,4 +1,5 @@
-//! How much is computed, so that a large model is examined in about a minute too.
+//! How much is computed, so that a large model is examined in minutes too: about 2e12 FLOPs, beside some 40 passes over samples
+//! that are the shorter and fewer the larger the model is.
 
 use architecture::{Dims, SourceDims, cost};
 use runs::Config;
@@ -10,6 +11,8 @@ pub struct Effort {
     pub length: usize,
     /// Positions of each source.
     pub source_length: usize,
+    /// Attentions whose nodes are recomputed.
+    pub attentions: usize,
     /// Rows of a projection that are recomputed.
     pub rows: usize,
     /// Parameters whose gradients are compared with differences.
@@ -28,6 +31,8 @@ const LENGTH: usize = 64;
 const SHORT: (u64, usize) = (200_000_000, 16);
 /// Multiplications that recomputing one projection may take.
 const PRODUCTS: usize = 200_000_000;
+/// The same for all projections together.
+const ALL_PRODUCTS: usize = 4_000_000_000;
 /// FLOPs that all passes of the gradient check may take.
 const GRADIENT_FLOPS: u64 = 200_000_000_000;
 /// FLOPs that all updates of the overfitting check may take.
@@ -51,6 +56,10 @@ impl Effort {
         let width = model.d_model * model.d_model.max(model.heads * model.d_head());
         let all_rows = 2 * length.max(source_length);
         let rows = bounded("rows of each projection recomputed", all_rows, (PRODUCTS / width).max(4));
+        let stacks = if model.has_encoder() { 3 } else { 1 };
+        // Queries, keys, values and outputs; shared by any two attentions, so that the first and the last are looked at.
+        let each = 4 * rows * width;
+        let attentions = bounded("attentions recomputed", stacks * model.layers, (ALL_PRODUCTS / each.max(1)).max(2));
         // The longer the samples, the fewer: 8 of length 32.
         let samples = (256 / (length + source_length).max(1)).clamp(2, 8);
         let short =
@@ -61,7 +70,7 @@ impl Effort {
         // Beside forward and backward, an update passes over every parameter some 30 times.
         let update = 3 * forward + 30 * parameters;
         let steps = bounded("updates to overfit a batch", 300, (OVERFIT_FLOPS / update.max(1)).max(5) as usize);
-        Self { length, source_length, rows, tensors, samples, steps: steps as u64, bounds }
+        Self { length, source_length, attentions, rows, tensors, samples, steps: steps as u64, bounds }
     }
 
     /// Whether there are too few updates to demand that a batch is learnt by heart.
@@ -95,5 +104,15 @@ mod tests {
         assert!(effort.is_short());
         assert_eq!(effort.bounds.len(), 4, "{:?}", effort.bounds);
         assert_eq!(effort.bounds[0], "positions of each sample: 16 of 512");
+        assert_eq!(effort.attentions, 4);
+    }
+
+    /// However deep a model is, what is recomputed on the host stays within the same number of multiplications.
+    #[test]
+    fn a_deep_model_is_looked_at_in_places() {
+        let deep = effort("[model]\nd_model = 1024\nheads = 16\nlayers = 48\n");
+        assert_eq!(deep.attentions, 29);
+        assert!(deep.bounds.contains(&"attentions recomputed: 29 of 48".to_string()), "{:?}", deep.bounds);
+        assert!(deep.attentions * 4 * deep.rows * 1024 * 1024 <= ALL_PRODUCTS);
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use architecture::{Architecture, HostTensor, ModelConfig};
+use architecture::{Architecture, HostTensor, ModelConfig, Norm};
 use burn::tensor::Device;
 use model::parameters;
 
@@ -84,6 +84,15 @@ impl<'a> Examination<'a> {
     /// The weights that are examined.
     pub fn weights(&self) -> &Weights {
         self.weights.get_or_init(|| self.subject.weights())
+    }
+
+    /// Why no output may depend on the input, where the config says so.
+    pub fn blindness(&self) -> Option<&'static str> {
+        match (self.model().norm, self.model().d_model) {
+            (Norm::Pre, 1) => Some("a layer norm over d_model = 1 number is its shift: nothing of the input is left"),
+            (Norm::Pre, 2) => Some("a layer norm over d_model = 2 numbers leaves only which of them is larger"),
+            _ => None,
+        }
     }
 
     /// The subject with every dropout at 0.5.

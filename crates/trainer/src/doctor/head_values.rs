@@ -2,7 +2,7 @@
 //!
 //! B batch, L length, H query heads, G key/value heads, K d_head. Query head h reads key/value head h / (H/G), rounded down.
 
-use architecture::{HostTensor, Merge, Positions};
+use architecture::{HostTensor, Merge, Positions, ScoreScale};
 
 use super::deviation::{row, unravel};
 use super::examination::{Examination, Reads};
@@ -62,7 +62,12 @@ fn head_row(tensor: &HostTensor, sample: usize, head: usize, at: usize) -> &[f32
 }
 
 pub fn scores(examination: &Examination) -> Result<Checked, SubjectError> {
-    each_attention(examination, "query · key / sqrt(d_head)", |place, nodes| {
+    let configured = examination.model().scale;
+    let seen = match configured {
+        ScoreScale::SqrtDHead => "query · key / sqrt(d_head)",
+        ScoreScale::None => "query · key, not scaled, as configured,",
+    };
+    each_attention(examination, seen, |place, nodes| {
         let (queries, keys, found) = (nodes.get("query_heads"), nodes.get("key_heads"), nodes.get("scores"));
         let (h, g) = (nodes.h, nodes.g);
         let products = |key_head: fn(usize, usize, usize) -> usize, scale: f64| -> Vec<f64> {
@@ -75,17 +80,25 @@ pub fn scores(examination: &Examination) -> Result<Checked, SubjectError> {
             (0..found.values.len()).map(entry).collect()
         };
         let scale = 1.0 / (nodes.k as f64).sqrt();
-        let expected = products(|head, h, g| head / (h / g), scale);
+        let expected = products(|head, h, g| head / (h / g), configured.factor(nodes.k));
         let name = format!("{}.scores", place.path);
         if compared(&name, &found, &expected, &[]).is_none() {
             return Ok(None);
         }
-        let mistakes = [
-            (
+        let mut mistakes = vec![];
+        match configured {
+            ScoreScale::SqrtDHead => mistakes.push((
                 products(|head, h, g| head / (h / g), 1.0),
                 "the scale 1/sqrt(d_head) is missing: the wider a head, the sooner its softmax saturates",
                 "multiply the queries, or the scores, by 1/sqrt(d_head) once",
-            ),
+            )),
+            ScoreScale::None => mistakes.push((
+                products(|head, h, g| head / (h / g), scale),
+                "scores are scaled by 1/sqrt(d_head), though the config has scale = \"none\"",
+                "leave the products of queries and keys as they are, or set model.scale = \"sqrt_d_head\"",
+            )),
+        }
+        mistakes.extend([
             (
                 products(|head, h, g| head / (h / g), scale * scale),
                 "the scale 1/sqrt(d_head) is applied twice",
@@ -97,11 +110,11 @@ pub fn scores(examination: &Examination) -> Result<Checked, SubjectError> {
                 "the scale is 1/sqrt(d_head), where d_head = d_model / heads",
             ),
             (
-                products(|head, _, g| head % g, scale),
+                products(|head, _, g| head % g, configured.factor(nodes.k)),
                 "query head h reads key head h % kv_heads: the groups are dealt out in the wrong order",
                 "query head h belongs to key/value head h / (heads / kv_heads), rounded down",
             ),
-        ];
+        ]);
         Ok(compared(&name, &found, &expected, &mistakes))
     })
 }

@@ -6,6 +6,7 @@ use model::Dropout;
 use super::deviation::{largest, largest_difference};
 use super::examination::Examination;
 use super::finding::Checked;
+use super::learning::{FADED, FADED_FIX};
 use super::subject::{Inputs, Subject, SubjectError};
 
 /// How far an output may move that should not move at all, in units of the largest logit. On CPUs it does not; a GPU may
@@ -66,6 +67,12 @@ pub fn future(examination: &Examination) -> Result<Checked, SubjectError> {
         }
     }
     if most == 0.0 {
+        if let Some(why) = examination.blindness() {
+            return Ok(Checked::skipped(why));
+        }
+        if !examination.model().residual {
+            return Ok(Checked::failed("changing a token moves no output at all", FADED, FADED_FIX));
+        }
         return Ok(Checked::failed(
             "changing a token moves no output at all",
             "the model does not read its tokens",

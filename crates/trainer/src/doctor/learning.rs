@@ -74,7 +74,31 @@ fn is_looked_up(path: &str) -> bool {
     path.ends_with("token.weight") || path.ends_with("position.weight")
 }
 
+/// Why little arrives where blocks do not add to their input.
+pub(super) const FADED: &str = "without residual connections a block passes on only what it makes of its input: with small weights differences \
+     between positions fade from block to block, and so do gradients, until f32 rounds them to nothing. This is the config's doing, \
+     not the program's";
+pub(super) const FADED_FIX: &str =
+    "model.residual = true; or fewer layers, model.norm = \"pre\", model.init = \"torch\"";
+
+/// Whether the gradient of `path`, a query's or key's, is zero because differences between values are: where the values of the
+/// same attention get a gradient, so that the loss does depend on it, and a small one.
+fn has_faded(path: &str, places: &[ParameterShape], gradients: &[Vec<f32>]) -> bool {
+    let Some(attention) = path.find(".query.").or_else(|| path.find(".key.")).map(|end| &path[..end]) else {
+        return false;
+    };
+    let of = |path: &str| {
+        let index = places.iter().position(|place| place.path == path)?;
+        Some(largest(&gradients[index]))
+    };
+    let most = gradients.iter().map(|gradient| largest(gradient)).fold(0.0, f64::max);
+    of(&format!("{attention}.value.weight")).is_some_and(|value| value > 0.0 && value <= 1e-3 * most)
+}
+
 pub fn reach(examination: &Examination) -> Result<Checked, SubjectError> {
+    if let Some(why) = examination.blindness() {
+        return Ok(Checked::skipped(why));
+    }
     let subject = &examination.untrained;
     let inputs = Inputs::new(examination.scored_batch(examination.effort.samples));
     let gradients = subject.gradient(&inputs)?;
@@ -100,8 +124,14 @@ pub fn reach(examination: &Examination) -> Result<Checked, SubjectError> {
         };
         let is_dead = |column: usize| gradient.iter().skip(column).step_by(columns).all(|&x| x == 0.0);
         let dead: Vec<usize> = (0..columns).filter(|&column| is_dead(column)).collect();
-        let cause = "the loss does not depend on it: it is not used, used behind a detach or a multiplication by zero";
-        let fix = "find where it should enter the forward pass; what no loss reaches is not trained";
+        let (cause, fix) = if !config.residual && has_faded(path, &places, &gradients) {
+            (FADED, FADED_FIX)
+        } else {
+            (
+                "the loss does not depend on it: it is not used, used behind a detach or a multiplication by zero",
+                "find where it should enter the forward pass; what no loss reaches is not trained",
+            )
+        };
         if dead.len() == columns {
             return Ok(Checked::failed(format!("{path} gets no gradient at all"), cause, fix));
         }
@@ -128,6 +158,7 @@ pub fn gradients(examination: &Examination) -> Result<Checked, SubjectError> {
     let weights = parameters::flat_parameters(subject.model());
     let count = examination.effort.tensors.min(places.len());
     let mut worst = 0.0f64;
+    let mut curved = 0;
     for chosen in 0..count {
         let index = chosen * places.len() / count;
         let parameter = parameters::host_values(weights[index].clone());
@@ -135,32 +166,91 @@ pub fn gradients(examination: &Examination) -> Result<Checked, SubjectError> {
         let expected: f64 = gradients[index].iter().zip(&direction).map(|(&g, &d)| f64::from(g) * d).sum();
         let norm = length(gradients[index].iter().map(|&g| f64::from(g)));
         let step = (3e-3 * length(parameter.iter().map(|&x| f64::from(x)))).max(1e-2);
-        let mut found = difference(subject, &inputs, index, &direction, step)?;
-        // A loss in f32 is off by some 1e-6, and a long step meets curvature: the shorter one decides where they differ.
-        let allowed = |step: f64| 0.005 * norm + 4e-6 / step;
-        let mut off = (found - expected).abs() / allowed(step);
-        if off.is_nan() || off > 1.0 {
-            let short = step / 4.0;
-            found = difference(subject, &inputs, index, &direction, short)?;
-            off = (found - expected).abs() / allowed(short);
-        }
-        if off.is_nan() || off > 1.0 {
-            return Ok(Checked::failed(
-                format!(
-                    "moving {} along one direction changes the loss by {found:.5} a unit, but its gradient says {expected:.5}",
-                    places[index].path
-                ),
-                "something between it and the loss is detached, clipped, rounded or has a wrong derivative",
-                "go from the loss back: the first parameter whose gradient is wrong has the culprit just after it",
-            ));
-        }
+        let slope = slope(expected, norm, step, |step| difference(subject, &inputs, index, &direction, step))?;
+        let found = match slope {
+            Slope::Agrees(found) => found,
+            Slope::Curved => {
+                curved += 1;
+                continue;
+            }
+            Slope::Differs(found) => {
+                return Ok(Checked::failed(
+                    format!(
+                        "moving {} along one direction changes the loss by {found:.5} a unit, but its gradient says {expected:.5}",
+                        places[index].path
+                    ),
+                    "something between it and the loss is detached, clipped, rounded or has a wrong derivative",
+                    "go from the loss back: the first parameter whose gradient is wrong has the culprit just after it",
+                ));
+            }
+        };
         worst = worst.max((found - expected).abs() / norm.max(1e-3));
     }
+    if curved == count {
+        return Ok(Checked::skipped(
+            "the loss is too curved to measure how it changes: its steps are lost in rounding",
+        ));
+    }
+    let measured = count - curved;
+    let curved = match curved {
+        0 => String::new(),
+        n => format!("; {n} more along which the loss is too curved to measure"),
+    };
     Ok(Checked::ok(format!(
-        "{count} of {} parameters, each along one direction; worst by {:.1} %",
+        "{measured} of {} parameters, each along one direction; worst by {:.1} %{curved}",
         places.len(),
         100.0 * worst
     )))
+}
+
+/// What measuring a slope came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Slope {
+    /// It is as expected, within what can be told.
+    Agrees(f64),
+    /// It is another.
+    Differs(f64),
+    /// Its curve bends within steps so short that rounding hides what they change.
+    Curved,
+}
+
+/// Steps that are tried, each a quarter as long as the one before.
+const STEPS: usize = 5;
+/// A loss in f32 is off by about this.
+const LOSS_ERROR: f64 = 4e-6;
+
+/// Compares the slope that `measure` finds by central difference over a step with the `expected` one of a gradient of length
+/// `norm`, beginning with the step `first`.
+///
+/// A long step meets curvature, and a short one rounding. So a difference counts only where the step is short enough: where a
+/// step four times as long found nearly the same (where the curve jumps within both, the shorter finds four times as much). What
+/// curvature then still adds to a central difference is less than twice what the two steps differ by. A layer norm of a stream
+/// that is nearly constant, as without residual connections and with small initial weights, bends within a hundredth of the first
+/// step.
+fn slope<E>(expected: f64, norm: f64, first: f64, mut measure: impl FnMut(f64) -> Result<f64, E>) -> Result<Slope, E> {
+    let mut longer = None::<f64>;
+    let mut step = first;
+    for _ in 0..STEPS {
+        let found = measure(step)?;
+        let error = 0.005 * norm + LOSS_ERROR / step;
+        let off = (found - expected).abs();
+        // Where rounding is as large as what is measured, agreement says nothing either.
+        let is_telling = longer.is_none() || LOSS_ERROR / step <= 0.1 * norm;
+        if off <= error && is_telling {
+            return Ok(Slope::Agrees(found));
+        }
+        if let Some(longer) = longer {
+            let (bend, rounding) = ((found - longer).abs(), 1.25 * LOSS_ERROR / step);
+            let is_short_enough = bend <= 0.25 * found.abs() + rounding;
+            let is_no_number = found.is_nan() && longer.is_nan();
+            if is_no_number || is_short_enough && off > error + 2.0 * bend + rounding {
+                return Ok(Slope::Differs(found));
+            }
+        }
+        longer = Some(found);
+        step /= 4.0;
+    }
+    Ok(Slope::Curved)
 }
 
 /// Half along the gradient, so that there is something to measure, half along signs that no structure follows, so that
@@ -268,18 +358,93 @@ pub fn overfit(examination: &Examination) -> Result<Checked, SubjectError> {
         batch.scored(),
         losses.len() - 1
     );
-    Ok(if last <= (most * first).max(enough) {
-        Checked::ok(seen)
-    } else {
-        let cause = if last >= 0.99 * first {
-            "updates do not lower the loss: the optimiser steps the wrong way, not at all, or on other tensors than the model's"
-        } else {
-            "the gradient or the update is partly wrong, or the model cannot tell the positions apart"
-        };
+    if last <= (most * first).max(enough) {
+        return Ok(Checked::ok(seen));
+    }
+    // Whoever learns no more than how often each class comes ends here.
+    let blind = class_entropy(&batch.scored_positions().1);
+    let is_lower = first - last > (0.25 * (first - blind)).max(1e-3 * first);
+    let parameters: usize = parameters::of(examination.untrained.model()).iter().map(ParameterShape::count).sum();
+    if is_lower && parameters < NEEDED * batch.scored() {
+        return Ok(Checked::skipped(format!(
+            "{seen}; {parameters} parameters are too few to demand that this is learnt by heart"
+        )));
+    }
+    let seen = format!(
+        "{seen}, more than {:.0} % of the first; knowing only how often each class comes costs {blind:.3}",
+        100.0 * most
+    );
+    let look = "see the checks of reach and gradients; then train on one sample and print the loss of each step";
+    Ok(if !is_lower {
         Checked::failed(
-            format!("{seen}, more than {:.0} % of the first", 100.0 * most),
-            cause,
-            "see the checks of reach and gradients; then train on one sample and print the loss of each step",
+            seen,
+            "updates do not lower the loss: the optimiser steps the wrong way, not at all, or on other tensors than the model's",
+            look,
+        )
+    } else if !config.residual {
+        Checked::failed(seen, FADED, FADED_FIX)
+    } else {
+        Checked::failed(
+            seen,
+            "the gradient or the update is partly wrong, or the model cannot tell the positions apart",
+            look,
         )
     })
+}
+
+/// Parameters for each scored position from which on it is demanded that they are learnt by heart.
+const NEEDED: usize = 10;
+
+/// Entropy of the classes' shares, in nats: the least loss of whoever sees no input.
+fn class_entropy(targets: &[i32]) -> f64 {
+    let mut counts = std::collections::BTreeMap::<i32, f64>::new();
+    for &target in targets {
+        *counts.entry(target).or_default() += 1.0;
+    }
+    let total = targets.len() as f64;
+    counts.values().map(|count| -count / total * (count / total).ln()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn measured(expected: f64, norm: f64, loss: impl Fn(f64) -> f64) -> Slope {
+        let difference = |step: f64| Ok::<f64, Infallible>((loss(step) - loss(-step)) / (2.0 * step));
+        slope(expected, norm, 1e-2, difference).unwrap()
+    }
+
+    /// What the doctor called a wrong gradient: a curve that bends within its steps.
+    #[test]
+    fn a_bend_is_no_wrong_gradient() {
+        for width in [1.0, 1e-2, 3e-3, 1e-3, 3e-4] {
+            // As a layer norm of a stream of that size.
+            let bend = |x: f64| x / (x * x + width * width).sqrt() * 0.1;
+            let right = 0.1 / width;
+            assert!(!matches!(measured(right, right, bend), Slope::Differs(_)), "{width}");
+        }
+        assert!(!matches!(measured(0.0, 0.0, |x| if x > 0.0 { 1.0 } else { 0.0 }), Slope::Differs(_)), "a jump");
+    }
+
+    #[test]
+    fn a_wrong_gradient_is_found_though_the_curve_bends() {
+        assert_eq!(measured(0.5, 0.5, |x| 0.5 * x + x * x), Slope::Agrees(0.5));
+        for width in [1.0, 0.1, 0.03] {
+            let bend = |x: f64| x / (x * x + width * width).sqrt() * 0.1;
+            let right = 0.1 / width;
+            for factor in [0.0, 0.5, 0.9, 1.2, -1.0] {
+                let found = measured(factor * right, factor.abs() * right, bend);
+                assert!(matches!(found, Slope::Differs(_)), "{width} {factor} {found:?}");
+            }
+        }
+        assert!(matches!(measured(0.1, 0.1, |_| f64::NAN), Slope::Differs(_)));
+    }
+
+    #[test]
+    fn entropy_of_classes() {
+        assert_eq!(class_entropy(&[3, 3, 3]), 0.0);
+        assert!((class_entropy(&[0, 1, 0, 1]) - 2f64.ln()).abs() < 1e-12);
+    }
 }

@@ -90,7 +90,7 @@ pub const CHECKS: &[Check] = &[
     Check::model(
         "scores",
         head_values::scores,
-        "scores are query · key / sqrt(d_head), each query head against its group's keys",
+        "scores are query · key, scaled as configured, by 1/sqrt(d_head) unless set, each query head against its group's keys",
     ),
     Check::model(
         "mask",

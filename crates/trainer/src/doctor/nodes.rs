@@ -5,7 +5,7 @@ use architecture::HostTensor;
 use super::deviation::{unravel, worst};
 use super::examination::{AttentionPlace, Examination, Probe, Reads};
 use super::finding::Checked;
-use super::shapes::{NodeShape, table};
+use super::shapes::table;
 use super::subject::SubjectError;
 
 /// Greatest deviation of a node in f32 from the same in f64, in units of its largest value.
@@ -24,16 +24,7 @@ pub(super) struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// None where a shape is wrong: then there is nothing to compare.
-    pub fn of(
-        examination: &Examination,
-        probe: &'a Probe,
-        place: &AttentionPlace,
-    ) -> Result<Option<Self>, SubjectError> {
-        let is_wrong = |row: &NodeShape| !row.is_right();
-        if table(examination)?.iter().any(is_wrong) {
-            return Ok(None);
-        }
+    fn of(examination: &Examination, probe: &'a Probe, place: &AttentionPlace) -> Self {
         let config = examination.model();
         let source = probe.inputs.batch.source.as_ref().map_or(0, |source| source.len);
         let (lq, lk) = match place.reads {
@@ -42,7 +33,7 @@ impl<'a> Nodes<'a> {
             Reads::Memory => (probe.inputs.batch.len, source),
         };
         let (h, g, k) = (config.heads, config.kv_heads(), config.d_head());
-        Ok(Some(Self { probe, path: place.path.clone(), b: probe.inputs.batch.batch, h, g, k, lq, lk }))
+        Self { probe, path: place.path.clone(), b: probe.inputs.batch.batch, h, g, k, lq, lk }
     }
 
     /// A node by its last name, such as `scores`.
@@ -52,19 +43,22 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Carries out `check` on every attention until one is wrong.
+/// Carries out `check` on as many attentions as the effort allows, spread over the model, until one is wrong.
 pub(super) fn each_attention(
     examination: &Examination,
     seen: &str,
     mut check: impl FnMut(&AttentionPlace, &Nodes) -> Result<Option<Checked>, SubjectError>,
 ) -> Result<Checked, SubjectError> {
     let probe = examination.probe()?;
-    let places = examination.attentions();
-    for place in &places {
-        let Some(nodes) = Nodes::of(examination, probe, place)? else {
-            return Ok(Checked::skipped("a node has the wrong shape: see shapes"));
-        };
-        if let Some(problem) = check(place, &nodes)? {
+    // Where a shape is wrong there is nothing to compare.
+    if table(examination)?.iter().any(|row| !row.is_right()) {
+        return Ok(Checked::skipped("a node has the wrong shape: see shapes"));
+    }
+    let all = examination.attentions();
+    let count = examination.effort.attentions.min(all.len());
+    let places: Vec<&AttentionPlace> = (0..count).map(|chosen| &all[spread(chosen, count, all.len())]).collect();
+    for &place in &places {
+        if let Some(problem) = check(place, &Nodes::of(examination, probe, place))? {
             return Ok(problem);
         }
     }
@@ -73,6 +67,11 @@ pub(super) fn each_attention(
         1 => Checked::ok(format!("{seen} in the only attention")),
         n => Checked::ok(format!("{seen} in {n} attentions")),
     })
+}
+
+/// The place among `all` of the `chosen`-th of `count`: the first is the first and the last the last.
+fn spread(chosen: usize, count: usize, all: usize) -> usize {
+    chosen * (all - 1) / (count - 1).max(1)
 }
 
 /// What else a node may be, its cause and the fix.

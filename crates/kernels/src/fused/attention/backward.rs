@@ -7,7 +7,7 @@ use pulp::{Simd, WithSimd};
 
 use super::heads::{Heads, Sizes};
 use super::lanes::{add_weighted, dot, lanes, power};
-use super::masks::{Dropped, Forbidden, Plane, Tiles};
+use super::masks::{Plane, Tiles, Weighting};
 use super::panels::{Target, pack};
 use crate::fused::buffer::unwritten;
 use crate::fused::simd::{mul_add, vectorized};
@@ -20,15 +20,13 @@ pub(crate) fn backward(
     inputs: [Heads; 3],
     gradient: Heads,
     moments: &[f32],
-    forbidden: &Forbidden,
-    dropped: Option<&Dropped>,
+    weighting: &Weighting,
     targets: [Target; 3],
 ) {
-    let scale = sizes.scale();
     let pieces: Vec<usize> = (0..sizes.b * sizes.g).collect();
     for_each(3 * sizes.operations(), pieces, |piece| {
         let (sample, group) = (piece / sizes.g, piece % sizes.g);
-        vectorized(Group { sizes, inputs, gradient, moments, scale, forbidden, dropped, sample, group, targets });
+        vectorized(Group { sizes, inputs, gradient, moments, weighting, sample, group, targets });
     });
 }
 
@@ -37,9 +35,7 @@ struct Group<'a> {
     inputs: [Heads<'a>; 3],
     gradient: Heads<'a>,
     moments: &'a [f32],
-    scale: f32,
-    forbidden: &'a Forbidden,
-    dropped: Option<&'a Dropped>,
+    weighting: &'a Weighting,
     sample: usize,
     group: usize,
     targets: [Target; 3],
@@ -79,6 +75,7 @@ impl Group<'_> {
         let Sizes { h, g, lq, lk, k, .. } = self.sizes;
         let (b, group, panel) = (self.sample, self.group, k * W);
         let [query, key, value] = self.inputs;
+        let Weighting { scale, forbidden, dropped } = self.weighting;
         let zero = simd.splat_f32s(0.0);
         let (queries_size, keys_size) = (lq.div_ceil(W) * panel, lk.div_ceil(W) * panel);
         let (mut queries, mut gradients) = (unwritten(queries_size), unwritten(queries_size));
@@ -99,11 +96,11 @@ impl Group<'_> {
 
         for of_group in 0..h / g {
             let head = group * (h / g) + of_group;
-            let tiles = Tiles { reads: self.forbidden.of(b, head), lq, lk };
-            let dropped = self.dropped.map(|dropped| (dropped.marks.plane(b, head), dropped.scale));
-            pack::<W>(&mut queries, query, b, head, lq, self.scale);
+            let tiles = Tiles { reads: forbidden.of(b, head), lq, lk };
+            let dropped = dropped.as_ref().map(|dropped| (dropped.marks.plane(b, head), dropped.scale));
+            pack::<W>(&mut queries, query, b, head, lq, *scale);
             pack::<W>(&mut gradients, self.gradient, b, head, lq, 1.0);
-            copy_rows::<W>(cast_slice_mut(&mut query_rows), query, b, head, lq, self.scale);
+            copy_rows::<W>(cast_slice_mut(&mut query_rows), query, b, head, lq, *scale);
             copy_rows::<W>(cast_slice_mut(&mut gradient_rows), self.gradient, b, head, lq, 1.0);
             let moments = &self.moments[(b * h + head) * lq * 2..][..lq * 2];
 
@@ -169,7 +166,7 @@ impl Group<'_> {
                     }
                     add_weighted(simd, panel_at::<W>(&keys, first_key, k), &scores, &mut query_sums);
                 }
-                let factors = [self.scale; W];
+                let factors = [*scale; W];
                 // SAFETY: the rows of this group of this sample are this piece's alone.
                 unsafe { self.targets[0].unpack::<W>(cast_slice(&query_sums), b, head, first, &factors) };
 

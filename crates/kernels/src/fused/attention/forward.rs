@@ -6,7 +6,7 @@ use pulp::{Simd, WithSimd};
 
 use super::heads::{Heads, Sizes};
 use super::lanes::{add_weighted, dot, lanes, power};
-use super::masks::{Dropped, Forbidden, Tiles};
+use super::masks::{Tiles, Weighting};
 use super::panels::{Target, pack};
 use crate::fused::buffer::unwritten;
 use crate::fused::simd::vectorized;
@@ -21,22 +21,16 @@ pub(crate) struct Forward {
     pub moments: Vec<f32>,
 }
 
-/// `query` `[B, H, Lq, K]`, `key` and `value` `[B, G, Lk, K]`; scores are scaled by `1/√K`.
-pub(crate) fn forward(
-    sizes: Sizes,
-    [query, key, value]: [Heads; 3],
-    forbidden: &Forbidden,
-    dropped: Option<&Dropped>,
-) -> Forward {
+/// `query` `[B, H, Lq, K]`, `key` and `value` `[B, G, Lk, K]`.
+pub(crate) fn forward(sizes: Sizes, [query, key, value]: [Heads; 3], weighting: &Weighting) -> Forward {
     let Sizes { b, h, g, lq, k, .. } = sizes;
-    let scale = sizes.scale();
     let (mut contexts, mut moments) = (unwritten(b * lq * h * k), unwritten(b * h * lq * 2));
     let target = Target::new(&mut contexts, lq, h * k, k);
     // One piece is a sample's group of heads; their moments lie one after the other.
     let pieces: Vec<_> = moments.chunks_mut((h / g * lq * 2).max(1)).enumerate().collect();
     for_each(sizes.operations(), pieces, |(piece, moments)| {
         let (sample, group) = (piece / g, piece % g);
-        vectorized(Group { sizes, query, key, value, scale, forbidden, dropped, sample, group, target, moments });
+        vectorized(Group { sizes, query, key, value, weighting, sample, group, target, moments });
     });
     Forward { contexts, moments }
 }
@@ -46,9 +40,7 @@ struct Group<'a> {
     query: Heads<'a>,
     key: Heads<'a>,
     value: Heads<'a>,
-    scale: f32,
-    forbidden: &'a Forbidden,
-    dropped: Option<&'a Dropped>,
+    weighting: &'a Weighting,
     sample: usize,
     group: usize,
     target: Target,
@@ -86,6 +78,7 @@ impl Group<'_> {
         debug_assert_eq!(S::F32_LANES, W);
         let Sizes { h, g, lq, lk, k, .. } = self.sizes;
         let (b, group) = (self.sample, self.group);
+        let Weighting { scale, forbidden, dropped } = self.weighting;
         let panel = k * W;
         let mut keys = unwritten(lk.div_ceil(W) * panel);
         let mut values = unwritten(lk.div_ceil(W) * panel);
@@ -99,9 +92,9 @@ impl Group<'_> {
         let moments = std::mem::take(&mut self.moments);
         for (of_group, moments) in moments.chunks_exact_mut((lq * 2).max(1)).enumerate() {
             let head = group * (h / g) + of_group;
-            let tiles = Tiles { reads: self.forbidden.of(b, head), lq, lk };
-            let dropped = self.dropped.map(|dropped| (dropped.marks.plane(b, head), dropped.scale));
-            pack::<W>(&mut queries, self.query, b, head, lq, self.scale);
+            let tiles = Tiles { reads: forbidden.of(b, head), lq, lk };
+            let dropped = dropped.as_ref().map(|dropped| (dropped.marks.plane(b, head), dropped.scale));
+            pack::<W>(&mut queries, self.query, b, head, lq, *scale);
             for first in (0..lq).step_by(W) {
                 if of_group == 0 {
                     self.prefetch(first..first + W);

@@ -18,11 +18,6 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Of scores.
-    pub(super) fn scale(&self) -> f32 {
-        1.0 / (self.k as f32).sqrt()
-    }
-
     /// The sample and the key head after these.
     pub(super) fn next(&self, sample: usize, group: usize) -> (usize, usize) {
         if group + 1 < self.g { (sample, group + 1) } else { (sample + 1, 0) }

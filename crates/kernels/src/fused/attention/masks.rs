@@ -6,9 +6,11 @@ use pulp::Simd;
 
 use super::lanes::{index, which};
 
-/// What an attention may not read, and which weights it drops.
+/// How scores become weights: their scale, what may not be read, and which weights are dropped.
 #[derive(Clone, Debug)]
-pub struct Masks {
+pub struct Weighting {
+    /// Factor of the products of queries and keys.
+    pub(crate) scale: f32,
     pub(crate) forbidden: Forbidden,
     pub(crate) dropped: Option<Dropped>,
 }

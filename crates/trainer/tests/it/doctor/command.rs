@@ -37,7 +37,8 @@ fn a_healthy_config() {
     place.file("small.toml", SMALL);
     let ran = place.run("doctor --config small.toml --threads 1").expect(0);
     assert_snapshot!("doctor_healthy", redacted(&ran.stdout));
-    assert_eq!(ran.stderr, "");
+    // On a machine that is busy with something else a check may take long enough to be named.
+    assert!(ran.stderr.lines().all(|line| line.starts_with("doctor: ")), "{ran:?}");
     assert!(!place.path().join("runs").exists(), "nothing is left behind");
 }
 

@@ -100,6 +100,20 @@ fn other_backend() {
     assert_eq!(failed(&examined(Fault::None, &Device::ndarray(), Ok(Device::flex()))), Vec::<&str>::new());
 }
 
+/// A program that scales scores whatever the config says.
+#[test]
+fn scaled_though_configured_otherwise() {
+    let program = Reference(Fault::None);
+    let mut config = subject_config();
+    config.model.scale = architecture::ScoreScale::None;
+    let subject = Subject::new(&config, &program, &Device::flex()).unwrap();
+    let examination = Examination::new(&subject, &subject, Err("computes on flex")).unwrap();
+    let findings: Vec<Finding> = CHECKS.iter().filter_map(|check| check.of_model(&examination)).collect();
+    assert_eq!(failed(&findings), ["scores"]);
+    let found = findings.iter().find(|finding| finding.outcome.is_failed()).unwrap().to_text();
+    assert!(found.contains("scale = \"none\""), "{found}");
+}
+
 /// Initial weights that are too wide for the output layer.
 #[test]
 fn logits_too_large_at_the_start() {

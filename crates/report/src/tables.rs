@@ -1,13 +1,19 @@
 //! The same numbers as CSV (RFC 4180 but for its line ends): empty where there is no number.
 
-use data::metrics::{METRICS, SplitMetric};
+use data::metrics::{MetricKind, SplitMetric, present};
 
 use crate::deciding::finite;
 use crate::results::{Band, Results, RunResult, RunStatus};
 
 /// One line a run.
 pub fn runs(results: &Results) -> String {
-    let metrics: String = SplitMetric::all().map(|metric| metric.name() + ",").collect();
+    let has = |run: &RunResult, kind: &MetricKind| {
+        SplitMetric::all().any(|metric| metric.kind == kind && run.scores.get(metric).is_some())
+    };
+    let runs = results.arms.iter().flat_map(|arm| &arm.runs);
+    let there: Vec<&MetricKind> = present(|kind| runs.clone().any(|run| has(run, kind))).collect();
+    let columns: Vec<SplitMetric> = SplitMetric::all().filter(|metric| there.contains(&metric.kind)).collect();
+    let metrics: String = columns.iter().map(|metric| metric.name() + ",").collect();
     let mut text = format!(
         "arm,pair,seed,status,steps,{metrics}best_step,best_validation_loss,first_step_at_threshold,spike_episodes,\
          gradient_tail,lr,directory\n",
@@ -22,7 +28,7 @@ pub fn runs(results: &Results) -> String {
             };
             let start = [field(&arm.name), pair.to_string(), seed.to_string(), status.to_string(), shown(run.steps)];
             let finite = |metric| run.scores.get(metric).and_then(finite);
-            let scores = SplitMetric::all().map(|metric| shown(finite(metric)));
+            let scores = columns.iter().map(|&metric| shown(finite(metric)));
             let rest = [
                 shown(run.best_step),
                 shown(run.best_validation_loss),
@@ -42,13 +48,16 @@ pub fn runs(results: &Results) -> String {
 /// One line an arm, split and step.
 pub fn curves(results: &Results) -> String {
     const PARTS: [&str; 6] = ["mean", "minimum", "lower_quartile", "median", "upper_quartile", "maximum"];
-    let columns = METRICS.iter().flat_map(|kind| PARTS.map(|part| format!("{}_{part}", kind.key)));
+    let curves = results.arms.iter().flat_map(|arm| &arm.curves);
+    let points = curves.flat_map(|curve| &curve.points);
+    let there: Vec<&MetricKind> = present(|kind| points.clone().any(|point| point.bands.get(kind).is_some())).collect();
+    let columns = there.iter().flat_map(|kind| PARTS.map(|part| format!("{}_{part}", kind.key)));
     let mut text = format!("arm,split,step,runs,{}\n", columns.collect::<Vec<_>>().join(","));
     for arm in &results.arms {
         for curve in &arm.curves {
             for point in &curve.points {
                 let start = [field(&arm.name), curve.split.to_string(), point.step.to_string(), point.runs.to_string()];
-                let numbers = METRICS.iter().flat_map(|kind| match point.bands.get(kind) {
+                let numbers = there.iter().flat_map(|kind| match point.bands.get(kind) {
                     Some(band) => numbers(*band).map(|number| number.to_string()),
                     None => PARTS.map(|_| String::new()),
                 });

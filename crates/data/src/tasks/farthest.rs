@@ -11,7 +11,7 @@ use crate::parameter::Parameter;
 use crate::sample::{NumberSizes, Numbers, Sample};
 
 /// Parameters of `farthest`: N points, uniform on the unit sphere of R^d; each position must say the point furthest from its own
-/// (Amsel, Yehudai and Bruna, arXiv 2407.16153, section on multiple layers).
+/// (Amsel, Yehudai and Bruna, arXiv 2407.16153).
 ///
 /// Furthest is the smallest inner product; of equal ones, the first. With unit points the sum of squared errors over a point's d
 /// numbers is what the paper plots, and its value for an answer of 0 everywhere is 1: it is `nmse` up to the square of the mean.

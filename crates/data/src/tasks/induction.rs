@@ -54,7 +54,7 @@ impl Definition for Induction {
 
     fn prediction(&self) -> &'static str {
         "Depth rather than heads: two layers of one head are enough, the first to tell each token what stood before it, the \
-        second to find the earlier copy. One layer of any number of heads of this width is not (arXiv 2408.14332)."
+        second to find the earlier copy. One layer would have to be exponentially larger (arXiv 2408.14332)."
     }
 
     fn parameters(&self) -> Vec<(&'static str, Parameter)> {

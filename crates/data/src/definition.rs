@@ -3,14 +3,19 @@
 use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use crate::answers::Answers;
 use crate::error::TaskError;
+use crate::file_error::FileError;
+use crate::order::Sets;
 use crate::parameter::Parameter;
 use crate::random::Stream;
 use crate::sample::{NumberSizes, Sample, SourceSizes};
+use crate::stored::{self, Stored};
 
 /// Makes one sample from a stream of random numbers, and from nothing else.
 pub type Draw = Arc<dyn Fn(&mut Stream) -> Sample + Send + Sync>;
@@ -71,6 +76,28 @@ pub trait Definition: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether a sample has one answer, for all that it holds. It stands at the last real position; a model that reads both ways
+    /// may as well say it at a read-out token of its own.
+    fn one_answer(&self) -> bool {
+        false
+    }
+
+    /// Whether an answer depends on later positions too, so that a causal model can't know it.
+    fn both_ways(&self) -> bool {
+        false
+    }
+
+    /// The same task with what its files hold, as many samples as `sets` asks for, paths taken from `folder`; `None` where there are no files to read. Until
+    /// then a task of files tells no sizes and gives no samples. See [`Dataset::open`](crate::Dataset::open).
+    fn open(&self, _folder: &Path, _sets: &Sets) -> Option<Result<Task, FileError>> {
+        None
+    }
+
+    /// What was read, in a task of files that is open.
+    fn stored(&self) -> Option<&Arc<Stored>> {
+        None
+    }
+
     /// Builds what all samples share and returns how to draw one. The parameters have passed [`Definition::check`].
     fn prepare(&self) -> Draw;
 
@@ -104,7 +131,8 @@ pub trait Definition: Any + fmt::Debug + Send + Sync {
         }
     }
 
-    /// Which earlier positions the answer at `position` of `sample` depends on: what attention must fetch. Groups of equal parts
+    /// Which positions the answer at `position` of `sample` depends on: what attention must fetch. Earlier ones and its own, but
+    /// in tasks that go [both ways](Definition::both_ways). Groups of equal parts
     /// come in the same order with the same names for every sample and position. Empty where the position is not scored, where
     /// the answer follows from none in particular, and in tasks that don't say.
     ///
@@ -159,22 +187,6 @@ pub enum Side {
     Source,
 }
 
-/// What a model of a task says at each position, and so what it can mean to go on from a prompt.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Answers {
-    /// A class from a space of its own: there is nothing to read next.
-    Classes,
-    /// A token of the vocabulary that is read. Only scored positions are trained.
-    Tokens,
-    /// The next token of the target, whose tokens are read in turn, after `start` and until `end`.
-    Sequence {
-        /// The decoder's first token.
-        start: u32,
-        /// The token that says that the target is complete.
-        end: u32,
-    },
-}
-
 /// Any task, cheap to clone. All of [`Definition`] can be called on it. It is written as a config's section has it: `kind`, then
 /// the parameters. Two are equal where kind and parameters are.
 #[derive(Clone)]
@@ -192,11 +204,17 @@ impl Task {
         any.downcast_ref()
     }
 
-    /// Kind and parameters as text that is the same for the same task only.
+    /// Kind and parameters as text that is the same for the same task only. Files go by what they hold, wherever they lie.
     pub(crate) fn canonical(&self) -> String {
         let mut text = format!("kind={}\n", self.kind());
+        let stored = self.stored();
         for (name, value) in self.parameters() {
-            text += &format!("{name}={value}\n");
+            if stored.is_none() || !stored::PATHS.contains(&name) {
+                text += &format!("{name}={value}\n");
+            }
+        }
+        for file in stored.iter().flat_map(|stored| stored.files()) {
+            text += &format!("{} {}\n", file.role, file.blake3);
         }
         text
     }

@@ -1,39 +1,58 @@
 //! From (task, split, data seed, index) to samples and batches.
 
 use std::fmt;
+use std::sync::Arc;
 
 #[cfg(doc)]
 use crate::definition::Definition;
 use crate::definition::{Draw, Task};
 use crate::random::{Key, Stream, key};
 use crate::sample::{Batch, NumberSizes, Numbers, Sample, SourceBatch, SourceSizes, Split};
+use crate::stored::Stored;
 
 /// A task prepared for one split and data seed: tables and weights are built once, each sample is then cheap.
 ///
 /// Sample `index` is ChaCha8 stream `index` under the BLAKE3 key of (generator version, task parameters, split, data
-/// seed): a pure function, so it is the same alone, in any batch, in any order and on any thread.
+/// seed): a pure function, so it is the same alone, in any batch, in any order and on any thread. In a task of files it is what
+/// [`Stored::sample`] gives, with that stream.
 #[derive(Clone)]
 pub struct Generator {
     key: Key,
-    draw: Draw,
+    origin: Origin,
     seq_len: usize,
     source: Option<SourceSizes>,
     numbers: Option<NumberSizes>,
+}
+
+/// Where samples come from.
+#[derive(Clone)]
+enum Origin {
+    Drawn(Draw),
+    Read(Arc<Stored>, Split),
 }
 
 impl Generator {
     /// Prepares `task` for `split`; take `data_seed` from [`Split::data_seed`].
     ///
     /// # Panics
-    /// May panic, or never return a sample, if [`Definition::check`] would refuse the task.
+    /// May panic, or never return a sample, if [`Definition::check`] would refuse the task, or if it has files that are not
+    /// [open](Definition::open).
     pub fn new(task: &Task, split: Split, data_seed: u64) -> Self {
         let key = key(&["samples", &task.canonical(), split.name(), &data_seed.to_string()]);
-        Self { key, draw: task.prepare(), seq_len: task.seq_len(), source: task.source(), numbers: task.numbers() }
+        let origin = match task.stored() {
+            Some(stored) => Origin::Read(stored.clone(), split),
+            None => Origin::Drawn(task.prepare()),
+        };
+        Self { key, origin, seq_len: task.seq_len(), source: task.source(), numbers: task.numbers() }
     }
 
-    /// Sample `index`, of length `seq_len`.
+    /// Sample `index`, of length `seq_len`. In a set that is read, `index` lies below its size.
     pub fn sample(&self, index: u64) -> Sample {
-        (self.draw)(&mut Stream::new(self.key, index))
+        let mut stream = Stream::new(self.key, index);
+        match &self.origin {
+            Origin::Drawn(draw) => draw(&mut stream),
+            Origin::Read(stored, split) => stored.sample(*split, index, &mut stream),
+        }
     }
 
     /// The samples `indices`, in that order; B = `indices.len()`.

@@ -14,6 +14,7 @@
 //!
 //! - a task: what it is, [`Definition`]; those that there are, [`tasks`], one file each; [`Task`] holds any of them; [`register`]
 //!   adds one from another crate
+//! - a task with its sets, generated or read from files, as one value: [`Dataset`]; formats of files: [`files`]
 //! - a sample alone or a batch: [`Generator`] (or [`Task::sample`] and [`batch()`])
 //! - which samples a step holds: [`Sets`], [`TrainingOrder`]
 //! - what models are measured by: [`metrics`]
@@ -23,27 +24,48 @@
 
 #![warn(missing_docs)]
 
+mod answers;
+mod baselines;
+mod dataset;
 mod definition;
 mod error;
+mod explain;
+mod file_error;
+pub mod files;
 mod fingerprint;
 mod generator;
+mod kind;
+mod limits;
 pub mod metrics;
 mod order;
+mod overlap;
 mod parameter;
 mod random;
 mod sample;
+mod spread;
+mod stored;
 pub mod tasks;
 mod urn;
 
-pub use definition::{Answers, Definition, Draw, Needed, Side, Task};
+pub use answers::Answers;
+pub use baselines::{Baseline, baselines};
+pub use dataset::Dataset;
+pub use definition::{Definition, Draw, Needed, Side, Task};
 pub use error::{TaskError, in_range};
+pub use file_error::{FileError, FileProblem};
+pub use files::OfFiles;
 pub use fingerprint::fingerprint;
 pub use generator::{Generator, batch};
 pub use order::{Sets, TrainingOrder, steps_per_pass, train_indices};
+pub use overlap::{Overlap, Seen, overlap};
 pub use parameter::Parameter;
 pub use random::Stream;
 pub use sample::{Batch, IGNORE, NumberSizes, Numbers, Sample, Source, SourceBatch, SourceSizes, Split};
-pub use tasks::{Fill, Mqar, RegisterError, Registers, Reverse, Sort, register};
+pub use spread::{Balance, Spread, balance, spread};
+pub use stored::{ReadFile, Stored};
+pub use tasks::{
+    DRetrieval, Farthest, Fill, Induction, Mqar, RegisterError, Registers, Reverse, SelectiveCopy, Sort, register,
+};
 
 /// Version of every generator in this crate. It is part of every random key and of [`fingerprint()`]; raise it
 /// whenever the same parameters would give different samples.

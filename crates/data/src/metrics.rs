@@ -30,17 +30,37 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::definition::Task;
-use crate::generator::Generator;
 use crate::order::Sets;
-use crate::sample::{IGNORE, Sample, Split};
+use crate::sample::Split;
+use crate::spread::{Errors, balance, errors, spread};
 
 /// Every metric, in the order in which files have them; people are told the last one first.
-pub const METRICS: &[MetricKind] = &[LOSS, ACCURACY];
+pub const METRICS: &[MetricKind] = &[BITS_PER_BYTE, MAE, MSE, NMSE, LOSS, ACCURACY];
 
-/// What training makes small. The best step is where it is best on the validation set, and spikes are spikes of it.
+/// What models that say classes have, all of them.
+const OF_CLASSES: [&MetricKind; 2] = [&LOSS, &ACCURACY];
+
+/// What training of `task` makes small: the mean squared error of numbers, the cross-entropy of classes.
+pub fn objective(task: &Task) -> &'static MetricKind {
+    if MSE.applies(task) { &MSE } else { OBJECTIVE }
+}
+
+/// What decides an experiment on `task` unless it says otherwise, on the test set.
+pub fn deciding(task: &Task) -> &'static MetricKind {
+    [&NMSE, &BITS_PER_BYTE].into_iter().find(|kind| kind.applies(task)).unwrap_or(DECIDING)
+}
+
+/// Those of [`METRICS`] that are there, as `is_there` says, and in any case what models that say classes have, where no numbers were
+/// said.
+pub fn present(is_there: impl Fn(&MetricKind) -> bool) -> impl Iterator<Item = &'static MetricKind> {
+    let numbers = is_there(&NMSE);
+    METRICS.iter().filter(move |kind| is_there(kind) || !numbers && OF_CLASSES.contains(kind))
+}
+
+/// What training of classes makes small. The best step is where it is best on the validation set, and spikes are spikes of it.
 pub const OBJECTIVE: &MetricKind = &LOSS;
 
-/// What decides an experiment unless it says otherwise, on the test set.
+/// What decides an experiment on classes unless it says otherwise, on the test set.
 pub const DECIDING: &MetricKind = &ACCURACY;
 
 /// Mean cross-entropy over scored positions. Knowing nothing is to find all classes equally likely.
@@ -72,6 +92,77 @@ pub const ACCURACY: MetricKind = MetricKind {
     applies: says_classes,
     uninformed: share_of_the_most_frequent_class,
 };
+
+/// Cross-entropy in bits, by bytes of text instead of tokens, so that vocabularies compare.
+pub const BITS_PER_BYTE: MetricKind = MetricKind {
+    key: "bits_per_byte",
+    words: "bits per byte",
+    about: "Mean cross-entropy for each byte of the text, in bits, whatever a token is: 8 is guessing bytes, 0 is certain and right.",
+    unit: PURE,
+    axis: "bits per byte",
+    digits: 3,
+    better: Better::Lower,
+    range: (0.0, f64::INFINITY),
+    threshold: None,
+    applies: |task| bits_per_byte(task, Split::Test, 0.0).is_some(),
+    uninformed: |task, sets, split| {
+        bits_per_byte(task, split, LOSS.uninformed(task, sets, split)).unwrap_or(f64::INFINITY)
+    },
+};
+
+/// A mean loss in nats a token, on `split`, in bits a byte; `None` where tokens are not of a text.
+pub fn bits_per_byte(task: &Task, split: Split, loss: f64) -> Option<f64> {
+    let bytes = task.stored()?.bytes_per_answer(split)?;
+    Some(loss / std::f64::consts::LN_2 / bytes)
+}
+
+/// Mean squared error over scored numbers. Knowing nothing is to say the mean of the training set.
+pub const MSE: MetricKind = MetricKind {
+    key: "mse",
+    words: "mean squared error",
+    about: "Mean squared error over scored numbers: 0 is exact.",
+    unit: PURE,
+    axis: "mean squared error",
+    digits: 4,
+    better: Better::Lower,
+    range: (0.0, f64::INFINITY),
+    threshold: None,
+    applies: says_numbers,
+    uninformed: |task, sets, split| errors_of_the_mean(task, sets, split).squared,
+};
+
+/// [`MSE`] divided by the variance of the set's own answers ([`Spread`](crate::Spread)).
+pub const NMSE: MetricKind = MetricKind {
+    key: "nmse",
+    words: "normalised squared error",
+    about: "Mean squared error, divided by the variance of the answers: 0 is exact, 1 is to say their mean.",
+    unit: PURE,
+    axis: "normalised squared error",
+    digits: 4,
+    better: Better::Lower,
+    range: (0.0, f64::INFINITY),
+    threshold: Some(0.05),
+    applies: says_numbers,
+    uninformed: |task, sets, split| errors_of_the_mean(task, sets, split).squared / spread(task, sets, split).variance,
+};
+
+/// Mean absolute error over scored numbers. Knowing nothing is to say the mean of the training set.
+pub const MAE: MetricKind = MetricKind {
+    key: "mae",
+    words: "mean absolute error",
+    about: "Mean absolute error over scored numbers: 0 is exact.",
+    unit: PURE,
+    axis: "mean absolute error",
+    digits: 4,
+    better: Better::Lower,
+    range: (0.0, f64::INFINITY),
+    threshold: None,
+    applies: says_numbers,
+    uninformed: |task, sets, split| errors_of_the_mean(task, sets, split).absolute,
+};
+
+/// The unit of what has none.
+const PURE: &str = "";
 
 /// The unit of parts of a whole, which numbers are told without.
 const SHARE: &str = "share";
@@ -152,7 +243,7 @@ impl MetricKind {
 
     /// The unit as it follows a number: with a space before it, or nothing.
     pub fn unit_told(&self) -> String {
-        if self.unit == SHARE { String::new() } else { format!(" {}", self.unit) }
+        if [SHARE, PURE].contains(&self.unit) { String::new() } else { format!(" {}", self.unit) }
     }
 
     /// As it reads on an axis of logarithms, such as "loss (nats, log scale)".
@@ -196,29 +287,19 @@ fn says_classes(task: &Task) -> bool {
     task.outputs() > 0
 }
 
-/// Training samples that stand for all.
-const TRAINING_SAMPLES: u64 = 1024;
+fn says_numbers(task: &Task) -> bool {
+    task.numbers().is_some_and(|sizes| sizes.outputs > 0)
+}
 
-/// The samples that say what knowing nothing comes to: those of seed 0, whatever the run, so that it is one number, known before
-/// the first run.
-fn samples(task: &Task, sets: &Sets, split: Split) -> impl Iterator<Item = Sample> {
-    let examples = match split {
-        Split::Train => sets.train_examples.unwrap_or(TRAINING_SAMPLES).min(TRAINING_SAMPLES),
-        Split::Validation => sets.validation_examples,
-        Split::Test => sets.test_examples,
-    };
-    let generator = Generator::new(task, split, split.data_seed(0));
-    (0..examples).map(move |index| generator.sample(index))
+/// Of whoever says the mean of the training set everywhere.
+fn errors_of_the_mean(task: &Task, sets: &Sets, split: Split) -> Errors {
+    let mean = spread(task, sets, Split::Train).mean;
+    errors(task, sets, split, |_| Some(mean.clone())).unwrap_or_default()
 }
 
 /// One in `outputs` where nothing is scored.
 fn share_of_the_most_frequent_class(task: &Task, sets: &Sets, split: Split) -> f64 {
-    let mut counts = vec![0u64; task.outputs()];
-    for target in samples(task, sets, split).flat_map(|sample| sample.targets) {
-        if target != IGNORE {
-            counts[target as usize] += 1;
-        }
-    }
+    let counts = balance(task, sets, split).classes;
     match (counts.iter().max(), counts.iter().sum()) {
         (_, 0) | (None, _) => 1.0 / task.outputs() as f64,
         (Some(&most), scored) => most as f64 / scored as f64,
@@ -390,8 +471,8 @@ impl SplitMetric {
     }
 }
 
-/// The scores of a finished run on both sets. Written flat, by [`SplitMetric::name`], every one: `null` where there is no finite
-/// number.
+/// The scores of a finished run on both sets. Written flat, by [`SplitMetric::name`], all that are [`present`]: `null` where there is
+/// no finite number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SplitScores {
     /// On the test set.
@@ -410,7 +491,10 @@ impl SplitScores {
 impl Serialize for SplitScores {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let finite = |metric| self.get(metric).filter(|value| value.is_finite());
-        serializer.collect_map(SplitMetric::all().map(|metric| (metric.name(), finite(metric))))
+        let is_there = |kind: &MetricKind| [self.test, self.validation].iter().any(|scores| scores.get(kind).is_some());
+        let there: Vec<&MetricKind> = present(is_there).collect();
+        let written = SplitMetric::all().filter(|metric| there.contains(&metric.kind));
+        serializer.collect_map(written.map(|metric| (metric.name(), finite(metric))))
     }
 }
 
@@ -461,7 +545,8 @@ impl<'de> Deserialize<'de> for SplitMetric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tasks::{Mqar, Registers, Sort};
+    use crate::sample::IGNORE;
+    use crate::tasks::{Farthest, Mqar, Registers, Sort};
 
     const SETS: Sets = Sets { train_examples: None, validation_examples: 50, test_examples: 60 };
 
@@ -512,6 +597,22 @@ mod tests {
         let fixed = Sets { train_examples: Some(1), ..SETS };
         let one = ACCURACY.uninformed(&Task::new(Mqar::default()), &fixed, Split::Train);
         assert_eq!(one, 0.25, "four queries with four values");
+    }
+
+    /// Unit vectors around 0: the mean says nothing, so squared errors are those of the points, 1 in all their coordinates.
+    #[test]
+    fn knowing_nothing_of_numbers_is_the_training_mean() {
+        let (task, sets) = (Task::new(Farthest::default()), Sets { test_examples: 2000, ..SETS });
+        let value = |kind: &MetricKind| kind.uninformed(&task, &sets, Split::Test);
+        assert!((value(&MSE) - 1.0 / 16.0).abs() < 1e-3, "{}", value(&MSE));
+        assert!((value(&NMSE) - 1.0).abs() < 0.01 && value(&NMSE) > 1.0, "{}", value(&NMSE));
+        // Of a coordinate of a uniform point of the sphere in 16 dimensions: Γ(8) / (√π Γ(8.5)).
+        assert!((value(&MAE) - 0.2026).abs() < 2e-3, "{}", value(&MAE));
+        assert_eq!(NMSE.penalty(&task, &sets, Split::Test), value(&NMSE));
+        assert_eq!((objective(&task), deciding(&task)), (&MSE, &NMSE));
+        let classes = Task::new(Mqar::default());
+        assert_eq!((objective(&classes), deciding(&classes)), (&LOSS, &ACCURACY));
+        assert!(!LOSS.applies(&task) && !MSE.applies(&classes) && !BITS_PER_BYTE.applies(&classes));
     }
 
     #[test]
@@ -577,10 +678,12 @@ mod tests {
     #[test]
     fn names_are_composed_and_taken_apart() {
         let names: Vec<String> = SplitMetric::all().map(SplitMetric::name).collect();
-        assert_eq!(names, ["test_accuracy", "test_loss", "validation_accuracy", "validation_loss"]);
+        let keys = ["accuracy", "loss", "nmse", "mse", "mae", "bits_per_byte"];
+        let on = |split: &str| keys.map(|key| format!("{split}_{key}"));
+        assert_eq!(names, [on("test"), on("validation")].concat());
         for metric in SplitMetric::all() {
             assert_eq!(metric.name().parse(), Ok(metric));
-            assert_eq!(metric.words(), metric.name().replace('_', " "));
+            assert_eq!(metric.words(), format!("{} {}", metric.split, metric.kind.words));
             let json = serde_json::to_string(&metric).unwrap();
             assert_eq!(
                 (json.trim_matches('"'), serde_json::from_str(&json).unwrap()),
@@ -610,6 +713,12 @@ mod tests {
         let read: SplitScores = serde_json::from_str(&text).unwrap();
         assert_eq!(read, SplitScores { test: Scores::default().with(&ACCURACY, 0.5), ..scores });
         assert!(serde_json::from_str::<SplitScores>(r#"{"train_loss":1.0}"#).is_err());
+
+        let test = Scores::default().with(&NMSE, 0.5).with(&MSE, 1.0);
+        let numbers = SplitScores { test, validation: Scores::default() };
+        let text = serde_json::to_string(&numbers).unwrap();
+        assert_eq!(text, r#"{"test_nmse":0.5,"test_mse":1.0,"validation_nmse":null,"validation_mse":null}"#);
+        assert_eq!(serde_json::from_str::<SplitScores>(&text).unwrap(), numbers);
     }
 
     #[test]

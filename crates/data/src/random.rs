@@ -56,6 +56,18 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * (-53f64).exp2()
     }
 
+    /// A normal number, of mean 0 and variance 1 (Marsaglia's polar method). The logarithm is one in software: the same on every
+    /// machine.
+    pub fn normal(&mut self) -> f64 {
+        loop {
+            let [x, y] = [2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0];
+            let square = x * x + y * y;
+            if 0.0 < square && square < 1.0 {
+                return x * (-2.0 * libm::log(square) / square).sqrt();
+            }
+        }
+    }
+
     /// `count` different integers in `0..bound`, every ordered choice equally likely. `count <= bound`; quick where
     /// `count` is at most about half of `bound`, since repeats are drawn again.
     pub fn distinct(&mut self, count: usize, bound: u64) -> Vec<u64> {
@@ -93,6 +105,18 @@ mod tests {
             counts[(stream.below(bound) % 3) as usize] += 1;
         }
         assert!(counts.iter().all(|count| count.abs_diff(10_000) < 400), "{counts:?}");
+    }
+
+    /// Moments of the normal distribution, each within five standard errors.
+    #[test]
+    fn normal_numbers_have_normal_moments() {
+        let mut stream = Stream::new(key(&["normal"]), 0);
+        let numbers: Vec<f64> = (0..40_000).map(|_| stream.normal()).collect();
+        let moment = |power: i32| numbers.iter().map(|number| number.powi(power)).sum::<f64>() / 40_000.0;
+        for (power, expected, variance) in [(1, 0.0, 1.0), (2, 1.0, 2.0), (3, 0.0, 15.0), (4, 3.0, 96.0)] {
+            let error: f64 = 5.0 * f64::sqrt(variance / 40_000.0);
+            assert!((moment(power) - expected).abs() < error, "moment {power} is {}", moment(power));
+        }
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub enum Split {
 }
 
 impl Split {
+    /// All three, in the order of their use.
+    pub const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Test];
+
     /// The data seed of this split in a run with seed `run_seed`: the seed itself, for every split. This is the only place
     /// that says so.
     ///

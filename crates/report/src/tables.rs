@@ -1,13 +1,19 @@
 //! The same numbers as CSV (RFC 4180 but for its line ends): empty where there is no number.
 
-use data::metrics::{METRICS, SplitMetric};
+use data::metrics::{METRICS, MetricKind, SplitMetric, present};
 
 use crate::deciding::finite;
 use crate::results::{Band, Results, RunResult, RunStatus};
 
 /// One line a run.
 pub fn runs(results: &Results) -> String {
-    let metrics: String = SplitMetric::all().map(|metric| metric.name() + ",").collect();
+    let has = |run: &RunResult, kind: &MetricKind| {
+        SplitMetric::all().any(|metric| metric.kind == kind && run.scores.get(metric).is_some())
+    };
+    let runs = results.arms.iter().flat_map(|arm| &arm.runs);
+    let there: Vec<&MetricKind> = present(|kind| runs.clone().any(|run| has(run, kind))).collect();
+    let columns: Vec<SplitMetric> = SplitMetric::all().filter(|metric| there.contains(&metric.kind)).collect();
+    let metrics: String = columns.iter().map(|metric| metric.name() + ",").collect();
     let mut text = format!(
         "arm,pair,seed,status,steps,value,{metrics}best_step,best_validation_loss,first_step_at_threshold,spike_episodes,\
          gradient_tail,lr,directory\n",
@@ -29,7 +35,7 @@ pub fn runs(results: &Results) -> String {
                 shown(run.value),
             ];
             let finite = |metric| run.scores.get(metric).and_then(finite);
-            let scores = SplitMetric::all().map(|metric| shown(finite(metric)));
+            let scores = columns.iter().map(|&metric| shown(finite(metric)));
             let rest = [
                 shown(run.best_step),
                 shown(run.best_validation_loss),
@@ -49,8 +55,11 @@ pub fn runs(results: &Results) -> String {
 /// One line an arm, split and step.
 pub fn curves(results: &Results) -> String {
     const PARTS: [&str; 6] = ["mean", "minimum", "lower_quartile", "median", "upper_quartile", "maximum"];
+    let curves = results.arms.iter().flat_map(|arm| &arm.curves);
+    let points = curves.flat_map(|curve| &curve.points);
+    let there = present(|kind| points.clone().any(|point| point.bands.contains_key(kind.key)));
     let own = (!METRICS.iter().any(|kind| kind.key == results.metric.key)).then_some(results.metric.key.as_str());
-    let keys: Vec<&str> = METRICS.iter().map(|kind| kind.key).chain(own).collect();
+    let keys: Vec<&str> = there.map(|kind| kind.key).chain(own).collect();
     let columns = keys.iter().flat_map(|key| PARTS.map(|part| field(&format!("{key}_{part}"))));
     let mut text = format!("arm,split,step,runs,diverged,{}\n", columns.collect::<Vec<_>>().join(","));
     for arm in &results.arms {

@@ -1,24 +1,32 @@
 //! The tasks that there are. To add one: a file beside this one that implements [`Definition`], its `mod` line and its line in
 //! `BUILT_IN`. Another crate adds its own with [`register`].
 
+mod d_retrieval;
+mod farthest;
+mod induction;
 mod mqar;
 mod registers;
 mod rewrite;
+mod selective_copy;
 
-use std::any::TypeId;
 use std::sync::{PoisonError, RwLock};
 
 use serde::Deserializer;
 use serde::de::DeserializeOwned;
-use thiserror::Error;
 
 use crate::definition::{Definition, Task};
-use crate::order::Sets;
-use crate::parameter::{self, Parameter, Read};
+use crate::files;
+use crate::kind::Kind;
+use crate::parameter::{self, Parameter};
 
+pub use crate::kind::RegisterError;
+pub use d_retrieval::DRetrieval;
+pub use farthest::Farthest;
+pub use induction::Induction;
 pub use mqar::{Fill, Mqar};
 pub use registers::Registers;
 pub use rewrite::{Ascending, Backwards, Order, Reverse, Rewrite, Sort};
+pub use selective_copy::SelectiveCopy;
 
 /// The tasks of this crate, in the order in which they are listed to people.
 const BUILT_IN: &[fn() -> Kind] = &[
@@ -27,85 +35,14 @@ const BUILT_IN: &[fn() -> Kind] = &[
     Kind::of::<Mqar>,
     Kind::of::<Reverse>,
     Kind::of::<Sort>,
+    Kind::of::<Induction>,
+    Kind::of::<SelectiveCopy>,
+    Kind::of::<DRetrieval>,
+    Kind::of::<Farthest>,
 ];
 
 /// The tasks of other crates, in the order of their registration.
 static REGISTERED: RwLock<Vec<Kind>> = RwLock::new(vec![]);
-
-/// What is known of a task before there are parameters.
-#[derive(Clone, Copy)]
-struct Kind {
-    name: &'static str,
-    definition: TypeId,
-    default: fn() -> Task,
-    read: Read<Task>,
-}
-
-impl Kind {
-    fn of<T: Definition + Default + DeserializeOwned>() -> Self {
-        Self {
-            name: T::default().kind(),
-            definition: TypeId::of::<T>(),
-            default: || Task::new(T::default()),
-            read: |entries| parameter::read::<T>(entries).map(Task::new),
-        }
-    }
-
-    fn keys(&self) -> Vec<&'static str> {
-        (self.default)().parameters().into_iter().map(|(key, _)| key).collect()
-    }
-
-    /// What a config could not name, or could not tell from something else.
-    fn check(&self) -> Result<(), RegisterError> {
-        let kind = self.name;
-        let is_word = |word: &str| {
-            word.starts_with(|first: char| first.is_ascii_lowercase())
-                && word.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_'))
-        };
-        if !is_word(kind) {
-            return Err(RegisterError::NotAName { kind, word: kind });
-        }
-        let keys = self.keys();
-        for (place, &key) in keys.iter().enumerate() {
-            if !is_word(key) {
-                return Err(RegisterError::NotAName { kind, word: key });
-            }
-            if key == "kind" || Sets::KEYS.contains(&key) || keys[..place].contains(&key) {
-                return Err(RegisterError::KeyTaken { kind, key });
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Why a task can't be registered.
-#[derive(Clone, Debug, Eq, Error, PartialEq)]
-pub enum RegisterError {
-    /// Another type has the name.
-    #[error("there is a task `{kind}` already, of another type")]
-    KindTaken {
-        /// The name.
-        kind: &'static str,
-    },
-    /// A name that configs and folders can't hold.
-    #[error(
-        "`{word}` can't be a name in the task `{kind}`: lower-case letters, digits and `_`, beginning with a letter"
-    )]
-    NotAName {
-        /// The task's name.
-        kind: &'static str,
-        /// That name, or the parameter's.
-        word: &'static str,
-    },
-    /// A parameter whose key means something else in a config's section, or comes twice.
-    #[error("the parameter `{key}` of the task `{kind}` has a key that is taken")]
-    KeyTaken {
-        /// The task's name.
-        kind: &'static str,
-        /// The parameter.
-        key: &'static str,
-    },
-}
 
 /// Makes the task `T` known under its [`kind`](Definition::kind) in this process, for configs that are read from now on. To
 /// register the same type again changes nothing, so whoever needs a task may register it, in whatever order and thread.
@@ -117,7 +54,7 @@ pub fn register<T: Definition + Default + DeserializeOwned>() -> Result<(), Regi
     kind.check()?;
     // Nothing panics while the lock is held, and a list is whole between any two of its operations.
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-    let built_in = BUILT_IN.iter().map(|kind| kind());
+    let built_in = BUILT_IN.iter().chain(files::KINDS).map(|kind| kind());
     match built_in.chain(registered.iter().copied()).find(|other| other.name == kind.name) {
         None => registered.push(kind),
         Some(same) if same.definition == kind.definition => {}
@@ -132,13 +69,18 @@ fn all() -> Vec<Kind> {
 }
 
 fn find(kind: &str) -> Option<Kind> {
-    all().into_iter().find(|candidate| candidate.name == kind)
+    all().into_iter().chain(files::KINDS.iter().map(|kind| kind())).find(|candidate| candidate.name == kind)
 }
 
 impl Task {
-    /// The names of all tasks: those of this crate, then the registered ones.
+    /// The names of all tasks whose samples are generated: those of this crate, then the registered ones.
     pub fn kinds() -> Vec<&'static str> {
         all().into_iter().map(|kind| kind.name).collect()
+    }
+
+    /// The names of the tasks whose samples lie in files, which have to be named and [opened](Definition::open).
+    pub fn file_kinds() -> Vec<&'static str> {
+        files::KINDS.iter().map(|kind| kind().name).collect()
     }
 
     /// The config keys of the task `kind`, without `kind`; `None` if there is no such task.

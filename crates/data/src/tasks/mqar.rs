@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::{Answers, Definition, Draw, Needed};
+use crate::answers::Answers;
+use crate::definition::{Definition, Draw, Needed};
 use crate::error::{TaskError, in_range};
 use crate::parameter::Parameter;
 use crate::sample::{IGNORE, Sample};

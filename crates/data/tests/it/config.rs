@@ -1,6 +1,8 @@
 //! Reading tasks from files, and what is refused.
 
-use headcount_data::{Fill, Mqar, Registers, Reverse, Sets, Sort, Split, Task, TaskError};
+use headcount_data::{
+    DRetrieval, Farthest, Fill, Induction, Mqar, Registers, Reverse, SelectiveCopy, Sets, Sort, Split, Task, TaskError,
+};
 
 use crate::{all_tasks, mqar, registers};
 
@@ -63,7 +65,8 @@ fn wrong_keys_and_types_are_refused_by_name() {
 
 #[test]
 fn kinds_are_described() {
-    assert!(["registers", "mqar", "reverse", "sort"].iter().all(|kind| Task::kinds().contains(kind)));
+    let built_in = ["registers", "mqar", "reverse", "sort", "induction", "selective_copy", "d_retrieval", "farthest"];
+    assert!(built_in.iter().all(|kind| Task::kinds().contains(kind)));
     for kind in Task::kinds() {
         let task = Task::default_of(kind).expect("a listed kind exists");
         assert!(task.about().len() > 50 && !task.about().contains("  "));
@@ -142,6 +145,22 @@ fn impossible_rewrites_are_refused_with_the_rule() {
         refused(task(16, 4, 65_536), "max_len", &["65536"]);
         refused(task(usize::MAX, usize::MAX, usize::MAX), "vocab", &["18446744073709551615"]);
     }
+}
+
+#[test]
+fn impossible_copies_and_directions_are_refused_with_the_rule() {
+    let copy = |vocab, seq_len, copies| Task::new(SelectiveCopy { vocab, seq_len, copies });
+    refused(copy(16, 8, 3), "copies", &["copies = 3", "seq_len = 8", "3 * copies"]);
+    refused(copy(1, 8, 2), "vocab", &["1"]);
+    refused(copy(16, 8, usize::MAX), "copies", &["18446744073709551615"]);
+    assert_eq!(copy(2, 3, 1).check(), Ok(()));
+    let retrieval = |retrievals, dim| Task::new(DRetrieval { retrievals, dim, ..DRetrieval::default() });
+    refused(retrieval(5, 4), "retrievals", &["retrievals = 5", "dim = 4"]);
+    refused(retrieval(0, 4), "retrievals", &["0"]);
+    assert_eq!(retrieval(1, 1).check(), Ok(()));
+    refused(Task::new(Farthest { dim: 1, points: 3 }), "dim", &["1"]);
+    refused(Task::new(Farthest { dim: 4, points: 1 }), "points", &["1"]);
+    refused(Task::new(Induction { vocab: 1, seq_len: 3 }), "vocab", &["1"]);
 }
 
 #[test]

@@ -1,15 +1,18 @@
 //! What the crate promises, from outside: distributions, purity, order, refusals.
 
 mod config;
+mod files;
 mod golden;
 mod mqar;
 mod needed;
 mod numbers;
 mod order;
+mod overlap;
 mod properties;
 mod purity;
 mod registers;
 mod rewrite;
+mod suite;
 
 use headcount_data::{Mqar, Registers, Task};
 

@@ -71,7 +71,7 @@ fn the_last_step_of_a_pass_is_what_is_left() {
     assert_eq!(steps_per_pass(&fixed(10), 6), Some(2));
     assert_eq!(steps_per_pass(&fixed(12), 6), Some(2));
     // Fewer samples than one micro-batch: the second is empty.
-    assert_eq!(train_indices(&fixed(2), 0, 0, 1, 2, 3), []);
+    assert_eq!(train_indices(&fixed(2), 0, 0, 1, 2, 3), Vec::<u64>::new());
     assert_eq!(train_indices(&fixed(2), 0, 5, 0, 2, 3).len(), 2);
 }
 

@@ -201,8 +201,12 @@ impl Resolver<'_> {
         };
         task.check().map_err(refuse)?;
         sets.check().map_err(refuse)?;
+        let kind = task.kind();
+        if Task::file_kinds().contains(&kind) {
+            let message = format!("kind = \"{kind}\" reads files, and configs name generated tasks alone");
+            return Err(self.impossible("task", "kind", &[], message));
+        }
         if task.numbers().is_some() {
-            let kind = task.kind();
             let message = format!("kind = \"{kind}\" is a task in numbers, and models read tokens and say classes");
             return Err(self.impossible("task", "kind", &[], message));
         }

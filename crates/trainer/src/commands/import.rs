@@ -1,6 +1,5 @@
 //! `trainer import`: the results of others, from a table, get the same verdicts, answers and page as runs of ours.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -115,8 +114,7 @@ fn command(arguments: &ImportArguments) -> String {
     let mut command = format!("cargo run -p trainer -- import {} --margin {}", quoted(&name), arguments.margin);
     let mut option = |name: &str, value: Option<String>| {
         if let Some(value) = value {
-            // Writing to a text does not fail.
-            drop(write!(command, " --{name} {}", quoted(&value)));
+            command += &format!(" --{name} {}", quoted(&value));
         }
     };
     option("metric", arguments.metric.clone());
@@ -130,7 +128,7 @@ fn command(arguments: &ImportArguments) -> String {
         [("lower-is-better", arguments.lower_is_better), ("higher-is-better", arguments.higher_is_better)]
     {
         if is_set {
-            drop(write!(command, " --{flag}"));
+            command += &format!(" --{flag}");
         }
     }
     command + " -o results"

@@ -84,7 +84,8 @@ pub(super) const FADED_FIX: &str =
 /// Whether the gradient of `path`, a query's or key's, is zero because differences between values are: where the values of the
 /// same attention get a gradient, so that the loss does depend on it, and a small one.
 fn has_faded(path: &str, places: &[ParameterShape], gradients: &[Vec<f32>]) -> bool {
-    let Some(attention) = path.find(".query.").or_else(|| path.find(".key.")).map(|end| &path[..end]) else {
+    let Some(attention) = path.split_once(".query.").or_else(|| path.split_once(".key.")).map(|(start, _)| start)
+    else {
         return false;
     };
     let of = |path: &str| {

@@ -103,7 +103,7 @@ fn equal_parameters_at_a_fixed_width_of_a_head() {
     assert!(!place.path().join("runs").exists());
     place.run("compare test.toml").expect(0);
     let found = results(&place, "runs");
-    assert_eq!(found.ledger.check(found.regime), Ok(()));
+    assert_eq!(found.ledger.as_ref().unwrap().check(found.regime.unwrap()), Ok(()));
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn pairs_have_instances_and_test_sets_of_their_own() {
     let ran = place.run("compare test.toml").expect(0);
     assert!(ran.stderr.contains("task.table_seed of each pair is its seed, for all arms"), "{ran:?}");
     let found = results(&place, "runs");
-    assert_eq!(found.ledger.check(found.regime), Ok(()));
+    assert_eq!(found.ledger.as_ref().unwrap().check(found.regime.unwrap()), Ok(()));
     let data = |arm: usize, run: usize| {
         let path = place.path().join("runs/test").join(&found.arms[arm].runs[run].directory);
         let config = runs::Config::load(&path.join("config.toml"), &[]).unwrap();

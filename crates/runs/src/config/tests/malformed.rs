@@ -23,6 +23,12 @@ fn keys(text: &str) -> Vec<(String, String, String)> {
     keys
 }
 
+/// The tasks that a config may name: those in numbers are refused as a whole.
+fn kinds() -> Vec<&'static str> {
+    let reads_tokens = |kind: &&str| Task::default_of(kind).is_some_and(|task| task.numbers().is_none());
+    Task::kinds().into_iter().filter(reads_tokens).collect()
+}
+
 /// The complete config with every optional key set.
 fn complete(kind: &str) -> String {
     let architecture = match Task::default_of(kind).and_then(|task| task.source()) {
@@ -104,7 +110,7 @@ fn malformed(kind: &str) -> Vec<Malformed> {
 #[test]
 fn two_hundred_malformed_configs_give_one_readable_error_each() {
     let mut count = 0;
-    for kind in Task::kinds() {
+    for kind in kinds() {
         for Malformed { text, key } in malformed(kind) {
             let error = match Config::parse(&text, "configs/arm.toml") {
                 Err(error) => error,
@@ -128,7 +134,7 @@ fn a_thousand_typos_are_refused_with_the_right_suggestion() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % most
     };
-    let texts: Vec<String> = Task::kinds().into_iter().map(complete).collect();
+    let texts: Vec<String> = kinds().into_iter().map(complete).collect();
     let (mut tried, mut others) = (0, 0);
     while tried < 1000 {
         let text = &texts[below(texts.len())];

@@ -181,7 +181,12 @@ fn an_experiment_may_grow() {
     let ran = place.run("compare test.toml").expect(0);
     assert!(ran.stderr.contains("when 4 of 4 runs had ended: seeds: 0, 1, now 6, 0 to 5"), "{ran:?}");
     assert_eq!(ran.stderr.matches("done before").count(), 4, "{ran:?}");
-    assert_eq!(results(&place, "runs").findings.verdicts[0].found.pairs.len(), 6);
+    // What was registered stands; the pairs beyond it are shown, and decide nothing.
+    let found = results(&place, "runs");
+    assert_eq!(found.findings.verdicts[0].found.pairs.len(), 2);
+    let beyond = found.exploratory.unwrap();
+    assert_eq!((beyond.pairs, beyond.findings.verdicts[0].found.pairs.len()), (6, 6));
+    assert!(ran.stdout.contains("beyond the plan, with 6 pairs"), "{ran:?}");
 }
 
 fn registration(place: &Workplace, folder: &str) -> Registration {

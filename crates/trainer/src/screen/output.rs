@@ -46,7 +46,7 @@ pub fn print(text: impl Display) {
     put(&shown(&text.to_string()));
 }
 
-/// Prints a line to standard output that its reader must not miss: [`yellow`].
+/// Prints a line to standard output that its reader must not miss, in yellow where colours are wanted.
 pub fn print_warning(text: impl Display) {
     put(&yellow(&shown(&text.to_string()), is_on_terminal()));
 }
@@ -89,7 +89,7 @@ pub fn tell(text: impl Display) {
     drop(writeln!(stderr(), "{}", shown(&text.to_string())));
 }
 
-/// Prints a line to standard error as a warning: [`yellow`].
+/// Prints a line to standard error as a warning, in yellow where colours are wanted.
 pub fn warn(text: impl Display) {
     let text = format!("warning: {text}");
     drop(writeln!(stderr(), "{}", yellow(&shown(&text), is_live())));

@@ -202,7 +202,6 @@ impl Table {
             true => Looks::once(self.pairs.len()),
             false => Looks::new(self.options.looks.clone())?,
         };
-        let unit = |one: &String| Unit::new(one.clone(), format!("{one}s"));
         Ok(Question {
             metric: DecidingMetric {
                 name: self.metric.clone(),
@@ -220,10 +219,10 @@ impl Table {
             seeds: self.pairs.clone(),
             baseline: self.arms.iter().position(|arm| arm.name == self.baseline()).unwrap_or_default(),
             arms: self.arms.iter().zip(arms).map(contender).collect(),
-            sweep: self.options.sweep.as_ref().map(|one| Swept {
-                key: format!("{one}s"),
-                axis: format!("{one}s"),
-                unit: unit(one),
+            sweep: self.options.sweep.as_deref().map(unit).map(|unit| Swept {
+                key: unit.many.clone(),
+                axis: unit.many.clone(),
+                unit,
             }),
             scope: Scope::Unknown,
             rates: Rates::Unknown,
@@ -361,6 +360,15 @@ impl Table {
             }],
             columns: vec![crate::page::Column { name: KEY.into(), words: self.metric.clone() }],
         }
+    }
+}
+
+/// What is swept, by the word for one of it or for many: "head" and "heads" are the same.
+fn unit(word: &str) -> Unit {
+    let ends_in_s_alone = ["as", "is", "ss", "us"].iter().any(|end| word.ends_with(end));
+    match word.strip_suffix('s').filter(|one| !one.is_empty() && !ends_in_s_alone) {
+        Some(one) => Unit::new(one, word),
+        None => Unit::new(word, format!("{word}s")),
     }
 }
 

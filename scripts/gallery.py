@@ -51,7 +51,7 @@ lines = [
     "# Gallery",
     "",
     "What the experiments of this folder found, each with its prediction, which its file registers before the first run. Minutes are",
-    "those of all its runs one after the other on one core; two cores halve them. `scripts/gallery.sh` makes all of it again, and",
+    "those of all its runs one after the other, by the clock, so other programs beside them count. `scripts/gallery.sh` makes all of it again, and",
     "`trainer compare FILE --check results.json` says whether a new result agrees with a recorded one.",
 ]
 record = {}
@@ -66,7 +66,8 @@ for title, files in groups:
             lines += ["", f"Expected: {' '.join(about['prediction'].split())}"]
         result = found(name)
         if result is None:
-            lines += ["", "Not run yet."]
+            before = " ".join(about.get("result", "").split())
+            lines += ["", f"Not run again yet. Recorded by hand before: {before}" if before else "Not run yet."]
             continue
         record[name] = result
         lines += ["", f"Found: {result['sentence']}"]

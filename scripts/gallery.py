@@ -67,7 +67,8 @@ for title, files in groups:
         result = found(name)
         if result is None:
             before = " ".join(about.get("result", "").split())
-            lines += ["", f"Not run again yet. Recorded by hand before: {before}" if before else "Not run yet."]
+            guess = f" About {about['minutes']} minutes on two cores, an estimate." if "minutes" in about else ""
+            lines += ["", f"Not run again yet. Recorded by hand before: {before}" if before else f"Not run yet.{guess}"]
             continue
         record[name] = result
         lines += ["", f"Found: {result['sentence']}"]

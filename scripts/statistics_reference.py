@@ -44,15 +44,6 @@ def bca(values, means, level):
     return z0, a, *np.quantile(means, norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))))
 
 
-def holm(p):
-    """By hand: the i-th smallest of m times m - i, never falling, at most 1."""
-    order = np.argsort(p)
-    steps = np.maximum.accumulate((len(p) - np.arange(len(p))) * np.array(p)[order])
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(1, steps)
-    return adjusted
-
-
 # Five arms of a sweep over 8 pairs.
 rows = np.array([[0.59, 0.61, 0.58, 0.60, 0.62, 0.57, 0.60, 0.59], [0.77, 0.75, 0.79, 0.76, 0.78, 0.77, 0.74, 0.80],
                  arm, base, base + 0.001 * np.arange(8)])
@@ -110,8 +101,6 @@ binomtest(1, 3).proportion_ci(0.99, method='wilson')
 bca(small, all_means, 0.95)
 bca(small, all_means, 0.80)
 bootstrap((d,), np.mean, n_resamples=1_000_000, batch=100_000, method='BCa', rng=np.random.default_rng(0)).confidence_interval
-holm([0.01, 0.04, 0.03, 0.005])
-holm([0.02, 0.02, 0.9])
 np.mean(x), np.std(x, ddof=1), np.median(x), stats.median_abs_deviation(x)
 np.quantile(x, [0, 0.1, 0.25, 0.5, 0.75, 0.99, 1])
 trim_mean(x, 0.25), trim_mean(x[:7], 0.25), trim_mean(x[:3], 0.25)

@@ -29,11 +29,6 @@ pub fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The first characters of a commit, which may come from anywhere.
-pub fn short_commit(commit: &str) -> String {
-    commit.chars().take(10).collect()
-}
-
 /// Such as "3.2 MiB".
 pub fn bytes(bytes: u64) -> String {
     match bytes {
@@ -173,7 +168,6 @@ mod tests {
         assert_eq!([123.4, 12.34, 1.234, 0.1234, -0.0001].map(short), ["123", "12.3", "1.23", "0.123", "0.000"]);
         assert_eq!([0, 1023, 1024, 3 << 20, 5 << 30].map(bytes), ["0 B", "1023 B", "1.0 KiB", "3.0 MiB", "5.0 GiB"]);
         assert_eq!((counted(1, "head"), counted(8, "head")), ("1 head".into(), "8 heads".into()));
-        assert_eq!((short_commit("0123456789abcdef"), short_commit("äöü")), ("0123456789".into(), "äöü".into()));
         assert_eq!(capital("ärger"), "Ärger");
     }
 

@@ -184,7 +184,7 @@ const NOT_OFFERED: [i32; 0] = [];
 ///
 /// # Errors
 /// Where there is no such file, or it is too large, or a pipe or a device, which may never end.
-pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, RunError> {
+pub fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, RunError> {
     let (file, bytes) = open(path)?;
     if bytes > most {
         return Err(RunError::TooLarge { path: path.into(), bytes, most });

@@ -5,12 +5,12 @@
 //! is appended with how many runs had ended by then. What is said about an experiment (`[about]`, labels) may change freely.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::Path,
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
 
 use crate::{
     document::{ConfigError, leaves},
@@ -209,7 +209,7 @@ fn changes(old: &Experiment, new: &Experiment) -> Vec<String> {
 }
 
 fn compared(old: &Values, new: &Values, none: &str) -> Vec<String> {
-    let keys: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let value = |values: &Values, key: &str| values.get(key).map_or(none, String::as_str).to_string();
     let differing = keys.into_iter().filter(|key| old.get(*key) != new.get(*key));
     differing.map(|key| said(key, &value(old, key), &value(new, key))).collect()
@@ -302,24 +302,14 @@ fn seeds_in_words(seeds: &[u64]) -> String {
     }
 }
 
-/// The time in UTC, to the second.
+/// The time in UTC, to the second, such as `2026-11-30T23:51:58Z`.
 fn now() -> String {
-    utc(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
+    utc(OffsetDateTime::now_utc())
 }
 
-/// Seconds since 1970 as a date and time (Hinnant, "chrono-compatible low-level date algorithms", `civil_from_days`).
-fn utc(seconds: u64) -> String {
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Days since 1 March of the year 0: leap days come last.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
+fn utc(time: OffsetDateTime) -> String {
+    let (date, (hour, minute, second)) = (time.date(), time.to_hms());
+    format!("{date}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 #[cfg(test)]
@@ -344,7 +334,7 @@ mod tests {
             (1_798_761_599, "2026-12-31T23:59:59Z"),
             (4_107_542_400, "2100-03-01T00:00:00Z"),
         ] {
-            assert_eq!(utc(seconds), expected);
+            assert_eq!(utc(OffsetDateTime::from_unix_timestamp(seconds).unwrap()), expected);
         }
     }
 
@@ -427,8 +417,9 @@ mod tests {
         assert_eq!(Registration::keep(folder.path(), &first).unwrap().ended, 19);
 
         let path = folder.path().join(FILE);
-        let edited =
-            std::fs::read_to_string(&path).unwrap().replace("2026", "2016").replace("\"ended\": 20", "\"ended\": 0");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let edited = text.replace("\"ended\": 19", "\"ended\": 0");
+        assert_ne!(edited, text);
         std::fs::write(&path, edited).unwrap();
         assert!(matches!(Registration::read(folder.path()), Err(RunError::Seal { .. })));
     }

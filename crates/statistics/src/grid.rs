@@ -1,4 +1,4 @@
-//! Several keys: the answer of a sweep for each value of the others, and whether two keys interact.
+//! Several keys: what is not swept, and whether two keys interact.
 
 use std::collections::BTreeMap;
 
@@ -10,46 +10,9 @@ use crate::outcome::Outcome;
 use crate::pairs::{ArmScores, check_arm, check_seeds};
 use crate::rules::Rules;
 use crate::scale::MetricScale;
-use crate::sweep::{Step, Sweep, sweep};
 
 /// The values of the keys that are not swept, as they read: `{"model.layers": "2"}`.
 pub type Level = BTreeMap<String, String>;
-
-/// One arm of a grid.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
-    pub level: Level,
-    pub step: Step,
-}
-
-/// The sweep at one level of the other keys.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LevelSweep {
-    pub level: Level,
-    pub sweep: Sweep,
-}
-
-/// A sweep within each level, levels in the order in which they first come. Arms of different levels are not compared.
-///
-/// Each sweep errs in at most alpha; a map of many errs somewhere more often.
-///
-/// Errors: as [`sweep`], for any level.
-pub fn sweep_levels(
-    seeds: &[u64],
-    cells: &[Cell],
-    scale: &MetricScale,
-    rules: &Rules,
-) -> Result<Vec<LevelSweep>, StatisticsError> {
-    let mut levels: Vec<(Level, Vec<Step>)> = Vec::new();
-    for cell in cells {
-        match levels.iter_mut().find(|(level, _)| *level == cell.level) {
-            Some((_, steps)) => steps.push(cell.step.clone()),
-            None => levels.push((cell.level.clone(), vec![cell.step.clone()])),
-        }
-    }
-    let of = |(level, steps): (Level, Vec<Step>)| Ok(LevelSweep { sweep: sweep(seeds, &steps, scale, rules)?, level });
-    levels.into_iter().map(of).collect()
-}
 
 /// Whether one change is worth more with another: the mean over pairs of (y11 − y10) − (y01 − y00), in the unit of the
 /// metric, above 0 where the two help each other whichever way the metric improves.

@@ -1,4 +1,4 @@
-//! When a decision is due: the one place that says so, for terminal, page, JSON and whatever watches.
+//! The looks at an experiment while it grows: none but those planned, each at its share of alpha.
 //!
 //! ```
 //! use headcount_statistics::looks::{Looks, complete_in_order};
@@ -40,20 +40,6 @@ use crate::rules::{FEWEST_PAIRS, Rules};
 #[serde(try_from = "Vec<usize>", into = "Vec<usize>")]
 pub struct Looks(Vec<usize>);
 
-/// Whether a decision is due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Due {
-    /// No: nothing may be shown, no verdict and no interval, before so many pairs are complete.
-    NotBefore { pairs: usize },
-    /// Yes: over the first so many pairs, and no others.
-    At {
-        pairs: usize,
-        /// Which look it is, from 1.
-        look: usize,
-    },
-}
-
 impl Looks {
     /// Looks at these numbers of pairs.
     ///
@@ -79,15 +65,6 @@ impl Looks {
     /// The planned number of pairs.
     pub fn planned(&self) -> usize {
         self.0[self.0.len() - 1]
-    }
-
-    /// Whether a decision is due with so many pairs complete, in the order of the seeds (see [`complete_in_order`]): the
-    /// last look that has its pairs. Pairs between two looks change nothing.
-    pub fn due(&self, complete: usize) -> Due {
-        match self.0.iter().rposition(|pairs| *pairs <= complete) {
-            Some(index) => Due::At { pairs: self.0[index], look: index + 1 },
-            None => Due::NotBefore { pairs: self.0[0] },
-        }
     }
 
     /// The next number of pairs at which there is a look, after so many.

@@ -2,8 +2,8 @@
 
 use headcount_statistics::StatisticsError;
 use headcount_statistics::context::{Context, Rates, Scope, Unit};
-use headcount_statistics::grid::{Cell, Level, interaction, sweep_levels};
-use headcount_statistics::looks::{Due, Looks, complete_in_order};
+use headcount_statistics::grid::interaction;
+use headcount_statistics::looks::{Looks, complete_in_order};
 use headcount_statistics::mean_curve::{RunCurve, mean_curve};
 use headcount_statistics::outcome::Direction;
 use headcount_statistics::outcome::Outcome::{self, Diverged, Finished, Missing};
@@ -417,19 +417,6 @@ fn a_sweep_of_two_agrees_with_two_arms() {
 }
 
 #[test]
-fn several_keys_give_a_map() {
-    let level = |layers: &str| Level::from([("model.layers".to_owned(), layers.to_owned())]);
-    let cell = |layers: &str, value: f64, centre: f64| Cell {
-        level: level(layers),
-        step: Step { value, scores: ArmScores::new(value.to_string(), around(centre, 0.004, 10, value as usize)) },
-    };
-    let cells = [cell("1", 1.0, 0.5), cell("2", 1.0, 0.99), cell("1", 4.0, 0.99), cell("2", 4.0, 0.99)];
-    let map = sweep_levels(&seeds(10), &cells, &accuracy(), &Rules::new(0.02)).unwrap();
-    let answers: Vec<(Level, String)> = map.into_iter().map(|one| (one.level, one.sweep.answer.words())).collect();
-    assert_eq!(answers, [(level("1"), "4".into()), (level("2"), "1".into())]);
-}
-
-#[test]
 fn interaction_is_a_contrast_per_pair() {
     let arm = |values: [f64; 3]| ArmScores::new("", values.map(Finished).to_vec());
     let mut both = arm([0.9, 0.8, 0.85]);
@@ -447,14 +434,9 @@ fn interaction_is_a_contrast_per_pair() {
 // ------------------------------------------------------------------------------------------- Looks and plans
 
 #[test]
-fn nothing_is_due_before_the_first_look() {
+fn looks_rise_from_the_fewest_pairs() {
     let looks = Looks::new(vec![6, 10, 15, 20]).unwrap();
-    assert_eq!(looks.due(5), Due::NotBefore { pairs: 6 });
-    assert_eq!(looks.due(6), Due::At { pairs: 6, look: 1 });
-    assert_eq!(looks.due(14), Due::At { pairs: 10, look: 2 });
-    assert_eq!(looks.due(99), Due::At { pairs: 20, look: 4 });
     assert_eq!((looks.next_after(6), looks.next_after(20), looks.planned()), (Some(10), None, 20));
-    assert_eq!(Looks::once(10).due(9), Due::NotBefore { pairs: 10 });
     assert!(Looks::new(vec![6, 6]).is_err() && Looks::new(vec![5, 10]).is_err() && Looks::new(vec![]).is_err());
     let error = Looks::new(vec![10, 6]).unwrap_err().to_string();
     assert_eq!(error, "looks at [10, 6] pairs: must rise from at least 6");
@@ -576,9 +558,8 @@ fn results_can_be_written_and_read() {
     both_ways::<TwoArms>();
     both_ways::<Sweep>();
     both_ways::<Looks>();
-    both_ways::<Due>();
     both_ways::<headcount_statistics::looks::Looked<TwoArms>>();
-    both_ways::<headcount_statistics::looks::Looked<Vec<headcount_statistics::grid::LevelSweep>>>();
+    both_ways::<headcount_statistics::looks::Looked<Vec<headcount_statistics::sweep::Sweep>>>();
     both_ways::<headcount_statistics::grid::Interaction>();
     both_ways::<headcount_statistics::plan::Plan>();
     both_ways::<headcount_statistics::steps::StepsCompared>();

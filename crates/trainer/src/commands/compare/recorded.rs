@@ -27,12 +27,8 @@ const MOST: u64 = 256 << 20;
 /// Reads the file.
 pub fn read(path: &Path) -> Result<Recorded, Failure> {
     let refuse = |problem: &dyn Display| Failure::usage(format!("{}: {problem}", path.display()));
-    let length = std::fs::metadata(path).map_err(|error| refuse(&error))?.len();
-    if length > MOST {
-        return Err(refuse(&format!("{length} bytes are too many for a results.json")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| refuse(&error))?;
-    let results: Value = serde_json::from_str(&text).map_err(|error| refuse(&error))?;
+    let text = runs::files::read_at_most(path, MOST).map_err(Failure::usage)?;
+    let results: Value = serde_json::from_slice(&text).map_err(|error| refuse(&error))?;
     if !results["verdicts"].is_array() || !results["arms"].is_array() || !results["name"].is_string() {
         return Err(refuse(&"it is no results.json of a comparison"));
     }
@@ -180,6 +176,14 @@ mod tests {
         let Agreement { held, differing } = agreement(&results(), &new);
         assert_eq!(held + differing.len(), 5);
         differing
+    }
+
+    /// A device has a size of 0 and no end; it and a folder are refused before they are read.
+    #[test]
+    fn only_a_file_is_read() {
+        for path in ["/dev/zero", "/", "no/such/file"] {
+            assert!(read(Path::new(path)).is_err_and(|failure| failure.message().contains(path)), "{path}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use data::Split;
 use runs::experiment::About;
 use statistics::{
     ArmScores, MetricScale, Outcome,
-    context::{Rates, Scope, Unit},
+    context::{Rates, Scope},
     looks::Looks,
     mean_curve,
     outcome::{Direction, steps_to_threshold},
@@ -33,6 +33,7 @@ use crate::{
         ArmResult, Band, Contender, Curve, CurvePoint, DecidingMetric, Exploratory, Judged, Question, Results,
         ResultsError, RunProblem, RunResult, RunStatus, SCHEMA_VERSION, Stability, Summarised, Swept, answer,
     },
+    text,
 };
 
 pub use read::TableError;
@@ -219,7 +220,7 @@ impl Table {
             seeds: self.pairs.clone(),
             baseline: self.arms.iter().position(|arm| arm.name == self.baseline()).unwrap_or_default(),
             arms: self.arms.iter().zip(arms).map(contender).collect(),
-            sweep: self.options.sweep.as_deref().map(unit).map(|unit| Swept {
+            sweep: self.options.sweep.as_deref().map(text::unit).map(|unit| Swept {
                 key: unit.many.clone(),
                 axis: unit.many.clone(),
                 unit,
@@ -360,15 +361,6 @@ impl Table {
             }],
             columns: vec![crate::page::Column { name: KEY.into(), words: self.metric.clone() }],
         }
-    }
-}
-
-/// What is swept, by the word for one of it or for many: "head" and "heads" are the same.
-fn unit(word: &str) -> Unit {
-    let ends_in_s_alone = ["as", "is", "ss", "us"].iter().any(|end| word.ends_with(end));
-    match word.strip_suffix('s').filter(|one| !one.is_empty() && !ends_in_s_alone) {
-        Some(one) => Unit::new(one, word),
-        None => Unit::new(word, format!("{word}s")),
     }
 }
 

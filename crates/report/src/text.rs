@@ -1,5 +1,7 @@
 //! Numbers and text for people: the one place for whatever Headcount prints or draws.
 
+use statistics::context::Unit;
+
 /// Text that can stand in HTML or SVG, as an element's content or within quotes; control characters become blanks.
 pub fn escaped(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -27,6 +29,15 @@ pub fn capital(text: &str) -> String {
 /// Such as "1 head" or "8 heads".
 pub fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// What is counted, by the word for one of it or for many: "head" and "heads" are the same.
+pub fn unit(word: &str) -> Unit {
+    let is_one_in_s = ["as", "is", "ss", "us"].iter().any(|end| word.ends_with(end));
+    match word.strip_suffix('s').filter(|one| !one.is_empty() && !is_one_in_s) {
+        Some(one) => Unit::new(one, word),
+        None => Unit::new(word, format!("{word}{}", if is_one_in_s { "es" } else { "s" })),
+    }
 }
 
 /// Such as "3.2 MiB".
@@ -169,6 +180,15 @@ mod tests {
         assert_eq!([0, 1023, 1024, 3 << 20, 5 << 30].map(bytes), ["0 B", "1023 B", "1.0 KiB", "3.0 MiB", "5.0 GiB"]);
         assert_eq!((counted(1, "head"), counted(8, "head")), ("1 head".into(), "8 heads".into()));
         assert_eq!(capital("ärger"), "Ärger");
+    }
+
+    /// "4 headss" was said of `--sweep heads`.
+    #[test]
+    fn what_is_counted_may_be_named_by_one_or_many() {
+        for word in ["head", "heads"] {
+            assert_eq!(unit(word), Unit::new("head", "heads"));
+        }
+        assert_eq!((unit("bias"), unit("s")), (Unit::new("bias", "biases"), Unit::new("s", "ss")));
     }
 
     #[test]

@@ -112,12 +112,7 @@ fn swept(key: &str) -> Swept {
         "model.d_model" => ("width of the model".into(), unit("dimension of width", "dimensions of width")),
         "model.d_head" => ("width of a head".into(), unit("dimension a head", "dimensions a head")),
         "train.steps" => ("optimiser steps".into(), unit("step", "steps")),
-        _ => {
-            let name = text::key_name(key).replace('_', " ");
-            let one = name.strip_suffix('s').unwrap_or(&name).to_string();
-            let many = if name.ends_with('s') { name.clone() } else { format!("{name}s") };
-            (key.to_string(), unit(&one, &many))
-        }
+        _ => (key.to_string(), text::unit(&text::key_name(key).replace('_', " "))),
     };
     Swept { key: key.into(), axis, unit }
 }

@@ -247,13 +247,3 @@ proptest! {
         }
     }
 }
-
-/// "4 headss" was said of `--sweep heads`.
-#[test]
-fn what_is_swept_may_be_named_by_one_or_many() {
-    for word in ["head", "heads"] {
-        assert_eq!(unit(word), Unit::new("head", "heads"));
-    }
-    assert_eq!(unit("bias"), Unit::new("bias", "biass"));
-    assert_eq!(unit("s"), Unit::new("s", "ss"));
-}

@@ -13,7 +13,7 @@ use crate::support::*;
 /// Never done by itself; a checkpoint every 20 steps.
 const ENDLESS: &str = "--config small.toml --set train.steps=1000000 --set train.checkpoint_every=20 --threads 1";
 /// Steps of some seconds.
-const SLOW: &str = "--config small.toml --set train.steps=1000 --set train.accumulate=4000 --set task.train_examples=10000000 --threads 1";
+const SLOW: &str = "--config small.toml --set train.steps=1000 --set train.accumulate=8000 --set task.train_examples=10000000 --threads 1";
 
 fn run_of(place: &Workplace, out: &str) -> Option<RunDirectory> {
     Some(RunDirectory::at(fs::read_dir(place.path().join(out)).ok()?.next()?.ok()?.path()))

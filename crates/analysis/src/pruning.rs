@@ -38,7 +38,7 @@ pub fn prune(
     tolerance: Tolerance,
     device: &Device,
 ) -> Result<Pruning, HeadError> {
-    let mut model = Decoder::new(&config.model, config.dims(), config.seed, device)?;
+    let mut model = Decoder::new(&config.model, config.dims(), config.weights_seed(), device)?;
     if let Some(weights) = weights {
         model = parameters::from_host(model, weights).map_err(|error| HeadError::Weights { step, error })?;
     }

@@ -33,7 +33,7 @@ pub fn analyse(
     device: &Device,
 ) -> Result<StepAnalysis, HeadError> {
     let autodiff = device.clone().autodiff();
-    let mut model = Decoder::new(&config.model, config.dims(), config.seed, &autodiff)?;
+    let mut model = Decoder::new(&config.model, config.dims(), config.weights_seed(), &autodiff)?;
     let weights = match weights {
         Some(weights) => {
             model = parameters::from_host(model, &weights).map_err(|error| HeadError::Weights { step, error })?;

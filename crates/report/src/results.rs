@@ -314,7 +314,8 @@ impl Results {
 
     /// Everything that is to be said beside the verdict in the colour of a warning.
     pub fn warnings(&self) -> Vec<String> {
-        self.registered.iter().flat_map(Registered::warnings).collect()
+        let of_registration = self.registered.iter().flat_map(Registered::warnings);
+        of_registration.chain(self.ledger.iter().flat_map(Ledger::warnings)).collect()
     }
 }
 

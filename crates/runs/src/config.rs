@@ -105,6 +105,11 @@ impl Config {
         blake3::hash(self.to_toml().as_bytes()).to_hex().chars().take(8).collect()
     }
 
+    /// The seed of the initial weights.
+    pub fn weights_seed(&self) -> u64 {
+        self.seed + self.train.weights_offset.unwrap_or(0)
+    }
+
     /// The sizes that the task gives to the model.
     pub fn dims(&self) -> Dims {
         let task = &self.task.task;

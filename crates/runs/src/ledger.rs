@@ -15,6 +15,7 @@ use crate::{
     config::Config,
     experiment::{Experiment, Regime},
     manifest::{Manifest, Program},
+    seen::SeenInTraining,
 };
 
 /// A run as the ledger sees it.
@@ -68,6 +69,9 @@ pub struct Ledger {
     /// Config keys that take the seed of the pair, the same for all arms.
     #[serde(default)]
     pub vary: Vec<String>,
+    /// Test samples that training shows too, where there are more than a few; of one pair, as the others are much alike.
+    #[serde(default)]
+    pub seen: Vec<SeenInTraining>,
 }
 
 /// Two runs of a pair with another cost.

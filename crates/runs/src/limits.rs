@@ -24,6 +24,8 @@ pub(crate) const DEPTH: usize = 6;
 
 /// A seed: the largest integer that TOML can hold.
 pub(crate) const SEED: u64 = i64::MAX as u64;
+/// What is added to a seed for the first weights; a sum with any seed fits.
+pub(crate) const WEIGHTS_OFFSET: u64 = 1_000_000_000;
 /// A name, in bytes: it becomes part of a folder's name.
 pub(crate) const NAME: usize = 100;
 /// The arms of an experiment, grid included.

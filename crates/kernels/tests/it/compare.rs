@@ -74,7 +74,7 @@ fn relative(found: &[f64], expected: &[f64], scale: f64) -> f64 {
 }
 
 /// Unit roundoff of f32.
-const ROUNDOFF: f64 = 1.0 / (1u64 << 24) as f64;
+pub const ROUNDOFF: f64 = 1.0 / (1u64 << 24) as f64;
 
 /// Asserts that the kernels are within 1e-5 of the f64 composition (relative to the largest entry), or no more than a few times as far from it
 /// as the plain composition in f32 is, where numbers are extreme.
@@ -85,7 +85,7 @@ pub fn agree(
     fused: &dyn Fn(&[Tensor<1>]) -> Tensor<1>,
     plain: &dyn Fn(&[Tensor<1>]) -> Tensor<1>,
 ) {
-    agree_within(what, 1e-5, inputs, weights, fused, plain);
+    agree_within(what, 1e-5, &[], inputs, weights, fused, plain);
 }
 
 /// What rounding may do to a softmax of products of `k` numbers, relative to the largest entry, where no sum of absolute products
@@ -99,10 +99,12 @@ pub fn softmax_tolerance(k: usize, largest: f64) -> f64 {
     4.0 * ROUNDOFF * (k as f64).sqrt() * largest
 }
 
-/// [`agree`] within `least` in the place of 1e-5.
+/// [`agree`] within `least` in the place of 1e-5. Where the terms of an input's gradient cancel, `summed` has the largest sum of
+/// their absolute values, by input: rounding is in proportion to that, however little is left.
 pub fn agree_within(
     what: &str,
     least: f64,
+    summed: &[f64],
     inputs: &[Vec<f32>],
     weights: &[f32],
     fused: &dyn Fn(&[Tensor<1>]) -> Tensor<1>,
@@ -114,7 +116,10 @@ pub fn agree_within(
     // A gradient that cancels to nothing, as that of a query with one key, is measured by what cancelled.
     let gradients = exact[1..].iter().map(|gradient| largest(gradient)).fold(0.0, f64::max);
     for (index, ((found, composed), exact)) in kernels.iter().zip(&composed).zip(&exact).enumerate() {
-        let scale = if index == 0 { largest(exact) } else { largest(exact).max(gradients / 20.0) };
+        let scale = match index.checked_sub(1) {
+            None => largest(exact),
+            Some(input) => largest(exact).max(gradients / 20.0).max(summed.get(input).copied().unwrap_or(0.0)),
+        };
         let (error, floor) = (relative(found, exact, scale), relative(composed, exact, scale));
         let name = if index == 0 { "output".to_string() } else { format!("gradient of input {}", index - 1) };
         assert!(

@@ -18,6 +18,7 @@ function prunedPart() {
     return [[swatch(arm), ` ${arm.label}`], `${pruning.used.heads} of ${all.kept}`, value(point(pruning, pruning.used.heads)), value(all), whole(pair)];
   });
   const [first] = prunedRuns;
+  const needed = results?.sweep?.key === "model.heads" ? results.sweeps.map(({ words, at }) => (at ? `${words} ${at}` : words)).join("; ") : "";
   const figure = el("figure", {}, prunedFigure(metric, key));
   figure.append(saveButtons(`${data.title}-heads-used`, () => figure.querySelector("svg")));
   const each = prunedRuns.flatMap(({ arm, pruning }) => pruning.points.map((at) => [
@@ -28,6 +29,7 @@ function prunedPart() {
     el("h3", {}, "Heads used"),
     el("p", { class: "note" }, `The fewest of its heads with which a trained model's test ${metric.words} is within ${margin} of that with all of them. `
       + "The head that is missed least goes first; in its place stands its mean. It says what the trained model uses, not whether a model with so few heads can be trained: that is what arms with fewer heads are for."),
+    ...(needed ? [el("p", {}, `Needed to be trained with: ${needed}.`)] : []),
     table("Heads used", ["Arm", "heads used", `test ${metric.words} with them`, "with all heads", results ? "pair" : "seed"], rows),
     figure,
     el("p", { class: "note" }, `Heads were chosen by the loss on ${plural(first.pruning.validation_samples, "validation sample")}, what is left was read on ${plural(first.pruning.test_samples, "test sample")}${prunedRuns.length > 1 ? " (first arm)" : ""}; bars: one standard error over samples.`),

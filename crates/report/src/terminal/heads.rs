@@ -6,6 +6,7 @@ use runs::heads::{
     Nearest, Pruning, PruningPoint, StepAnalysis, Tells,
 };
 
+use crate::results::{Results, SweepAtLevel};
 use crate::text::{aligned, counted, short, wrapped};
 
 /// Characters of a line of the explanations.
@@ -67,8 +68,13 @@ fn place(site: AttentionSite, layer: usize) -> String {
     format!("{what}layer {layer}")
 }
 
-/// How many heads each arm uses, one line an arm; empty where none was pruned.
-pub fn used(heads: &ExperimentHeads) -> String {
+/// How many heads each arm uses, one line an arm, and beside them how many training needs, where that was swept; empty where none
+/// was pruned.
+pub fn used(heads: &ExperimentHeads, results: &Results) -> String {
+    used_beside(heads, needed(results).as_deref())
+}
+
+fn used_beside(heads: &ExperimentHeads, needed: Option<&str>) -> String {
     let arms: Vec<_> = heads.arms.iter().filter_map(|arm| Some((arm, arm.pruning()?))).collect();
     let Some((_, (_, first))) = arms.first() else { return String::new() };
     let (metric, margin) = (metric_words(first), first.used.margin);
@@ -86,7 +92,21 @@ pub fn used(heads: &ExperimentHeads) -> String {
         "The fewest heads with which a trained model, one of each arm, is within {margin} of its {metric} with all, their means in \
          the place of the others: what it uses, not what it needed to be trained with."
     );
-    format!("{}\n  {}", aligned(&rows), wrapped(&words, LINE).join("\n  "))
+    let mut lines = vec![aligned(&rows)];
+    lines.extend(wrapped(&words, LINE).into_iter().map(|line| format!("  {line}")));
+    lines.extend(needed.map(|needed| format!("  needed to be trained with: {needed}")));
+    lines.join("\n")
+}
+
+/// What a sweep over heads answers, level by level.
+fn needed(results: &Results) -> Option<String> {
+    results.sweep.as_ref().filter(|swept| swept.key == "model.heads")?;
+    let told = |sweep: &SweepAtLevel| match &sweep.at {
+        Some(at) => format!("{} {at}", sweep.words),
+        None => sweep.words.clone(),
+    };
+    let sweeps = &results.findings.sweeps;
+    (!sweeps.is_empty()).then(|| sweeps.iter().map(told).collect::<Vec<_>>().join("; "))
 }
 
 /// What a run is with fewer and fewer heads.
@@ -369,14 +389,15 @@ mod tests {
         let few = Pruning { points: pruning().points.split_off(1), ..pruning() };
         let few = few.within(Tolerance { metric: &ACCURACY, margin: 0.02 });
         let arms = vec![arm("1 head", Some(few)), arm("2 heads", Some(pruning())), arm("3 heads", None)];
-        insta::assert_snapshot!(used(&heads(arms)), @r"
+        insta::assert_snapshot!(used_beside(&heads(arms), Some("4 with one layer; more than 8 with two")), @r"
         heads of one run  used  of  test accuracy with them         with all  seed
         1 head               1   1          0.9700 ± 0.0040  0.9700 ± 0.0040     3
         2 heads              1   2          0.9700 ± 0.0040  0.9900 ± 0.0040     3
           The fewest heads with which a trained model, one of each arm, is within 0.02 of its accuracy with all, their means in
           the place of the others: what it uses, not what it needed to be trained with.
+          needed to be trained with: 4 with one layer; more than 8 with two
         ");
-        assert_eq!(used(&heads(vec![arm("3 heads", None)])), "");
+        assert_eq!(used_beside(&heads(vec![arm("3 heads", None)]), Some("4")), "");
     }
 
     #[test]

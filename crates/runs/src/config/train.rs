@@ -74,6 +74,10 @@ pub struct TrainConfig {
     /// Evaluations, 0 to 1,000, at which the weights alone are kept in `snapshots/`, for the analysis of heads; a snapshot is
     /// as large as the model. Which they are: see [`TrainConfig::snapshot_steps`].
     pub snapshots: u64,
+    /// Added to the run's seed for its initial weights alone, 0 to 1,000,000,000; 0 unless set. So two arms can see the same data
+    /// in the same order from other first weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights_offset: Option<u64>,
 }
 
 impl Default for TrainConfig {
@@ -98,6 +102,7 @@ impl Default for TrainConfig {
             checkpoint_every: None,
             keep_checkpoints: None,
             snapshots: 8,
+            weights_offset: None,
         }
     }
 }
@@ -215,6 +220,7 @@ impl TrainConfig {
             ("checkpoint_every", self.checkpoint_every(), 1, limits::STEPS),
             ("keep_checkpoints", self.keep_checkpoints(), 1, limits::CHECKPOINTS),
             ("snapshots", self.snapshots, 0, limits::SNAPSHOTS),
+            ("weights_offset", self.weights_offset.unwrap_or(0), 0, limits::WEIGHTS_OFFSET),
         ] {
             if value < least || value > most {
                 return Err(TrainConfigError::Count { key, value, least, most });
@@ -306,6 +312,7 @@ mod tests {
             (TrainConfig { snapshots: 1001, ..base() }, "snapshots"),
             (TrainConfig { checkpoint_every: Some(0), ..base() }, "checkpoint_every"),
             (TrainConfig { keep_checkpoints: Some(0), ..base() }, "keep_checkpoints"),
+            (TrainConfig { weights_offset: Some(u64::MAX), ..base() }, "weights_offset"),
             (TrainConfig { schedule_by: ScheduleBy::Pass, ..base() }, "schedule_by"),
         ] {
             assert_eq!(config.check(SIZES, None).unwrap_err().key(), key, "{config:?}");

@@ -11,6 +11,7 @@ use crate::{
     differences::{self, Difference},
     experiment::{Arm, Experiment},
     manifest::Manifest,
+    seen::SeenInTraining,
     sizes::nearest_d_ff,
 };
 
@@ -156,6 +157,9 @@ pub(super) fn ledger(experiment: &Experiment, runs: &[LedgerRun<'_>], mixed_ok: 
         backends: backends.into_iter().collect(),
         simd: simd.into_iter().collect(),
         vary: experiment.vary.clone(),
+        seen: SeenInTraining::of(
+            experiment.arms.iter().filter_map(|arm| Some((arm.name.as_str(), of(&arm.name)?.config))),
+        ),
     };
     for run in runs.iter().filter(|run| run.arm != experiment.baseline) {
         let theirs = runs.iter().find(|other| other.arm == experiment.baseline && other.pair == run.pair);

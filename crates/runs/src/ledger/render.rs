@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{ArmFacts, Ledger};
-use crate::{experiment::Regime, manifest::Program};
+use crate::{experiment::Regime, manifest::Program, seen::SeenInTraining};
 
 impl fmt::Display for Ledger {
     /// A few lines: what is equal, what differs, what ran.
@@ -20,6 +20,9 @@ impl fmt::Display for Ledger {
             writeln!(f, "{:14} {} of each pair is its seed, for all arms", "instances", self.vary.join(", "))?;
         }
         writeln!(f, "{:14} {}", "data", self.equal(self.other_data.len()))?;
+        for seen in &self.seen {
+            writeln!(f, "{:14} {}", "memory", self.told(seen))?;
+        }
         writeln!(f, "{:14} {}", "first weights", self.equal(self.other_weights.len()))?;
         let programs: Vec<String> = self.programs.iter().map(Program::to_string).collect();
         let mixed = if self.programs.len() > 1 { " (mixed!)" } else { "" };
@@ -47,16 +50,16 @@ impl Ledger {
                 let of_arm = self.differences.iter().find(|other| other.arm == arm.name && other.key == key);
                 let baseline = || self.differences.iter().find(|other| other.key == key).map(|d| &d.baseline_value);
                 let Some(value) = of_arm.map(|difference| &difference.value).or_else(baseline) else { continue };
-                values.push(format!("{value} in {}", arm.name));
+                values.push((value.clone(), arm.name.as_str()));
             }
             let why = if key == "train.lr" && self.tuned { " (tuned for each arm)" } else { "" };
-            lines.push(format!("{key}: {}{why}", values.join(", ")));
+            lines.push(format!("{key}: {}{why}", by_value(&values)));
         }
         let mut follows = |what: &str, number: &dyn Fn(&ArmFacts) -> Option<usize>| {
-            let values: Vec<_> = self.arms.iter().filter_map(|arm| Some((&arm.name, number(arm)?))).collect();
-            if values.windows(2).any(|pair| pair[0].1 != pair[1].1) {
-                let values: Vec<String> = values.iter().map(|(arm, value)| format!("{value} in {arm}")).collect();
-                lines.push(format!("{what}: {}", values.join(", ")));
+            let values = self.arms.iter().filter_map(|arm| Some((number(arm)?.to_string(), arm.name.as_str())));
+            let values: Vec<(String, &str)> = values.collect();
+            if values.windows(2).any(|pair| pair[0].0 != pair[1].0) {
+                lines.push(format!("{what}: {}", by_value(&values)));
             }
         };
         follows("width of a head, which follows", &|arm| Some(arm.d_head));
@@ -106,9 +109,57 @@ impl Ledger {
             let all = if self.regime == Regime::Free { "each" } else { "equal" };
             return writeln!(f, "{what:14} {} {all}", show(*first));
         }
-        let named: Vec<String> =
-            self.arms.iter().zip(&numbers).map(|(arm, number)| format!("{} in {}", show(*number), arm.name)).collect();
-        writeln!(f, "{what:14} {}", named.join(", "))
+        let named: Vec<(u64, &str)> =
+            self.arms.iter().zip(&numbers).map(|(arm, number)| (*number, arm.name.as_str())).collect();
+        let shown = grouped(&named).into_iter().map(|(number, arms)| (show(number), arms)).collect();
+        writeln!(f, "{what:14} {}", in_arms(shown))
+    }
+
+    /// Everything that is to be said beside the verdict in the colour of a warning.
+    pub fn warnings(&self) -> Vec<String> {
+        self.seen.iter().map(|seen| self.told(seen)).collect()
+    }
+
+    /// With the arms that it is about, where it is not about all.
+    fn told(&self, seen: &SeenInTraining) -> String {
+        let arms: Vec<&str> = seen.arms.iter().map(String::as_str).collect();
+        if arms.len() < self.arms.len() { format!("in {}: {seen}", names(&arms)) } else { seen.to_string() }
+    }
+}
+
+/// How many values are written out.
+const VALUES: usize = 8;
+
+/// Such as `1 in h1, 8 in h8`; arms of one value together, in the order of the arms.
+fn by_value(values: &[(String, &str)]) -> String {
+    in_arms(grouped(values))
+}
+
+fn in_arms(groups: Vec<(String, Vec<&str>)>) -> String {
+    let left_out = groups.len().saturating_sub(VALUES);
+    let shown = groups.iter().take(VALUES).map(|(value, arms)| format!("{value} in {}", names(arms)));
+    let more = (left_out > 0).then(|| format!("{left_out} more"));
+    shown.chain(more).collect::<Vec<_>>().join(", ")
+}
+
+/// The arms of each value.
+fn grouped<'a, T: Clone + PartialEq>(values: &[(T, &'a str)]) -> Vec<(T, Vec<&'a str>)> {
+    let mut groups: Vec<(T, Vec<&str>)> = vec![];
+    for (value, arm) in values {
+        match groups.iter_mut().find(|(other, _)| other == value) {
+            Some((_, arms)) => arms.push(arm),
+            None => groups.push((value.clone(), vec![arm])),
+        }
+    }
+    groups
+}
+
+/// One or two arms by name, more by their number.
+fn names(arms: &[&str]) -> String {
+    match arms {
+        [one] => (*one).into(),
+        [one, other] => format!("{one} and {other}"),
+        more => format!("{} arms", more.len()),
     }
 }
 

@@ -274,6 +274,47 @@ fn what_does_not_match_is_told_shortly_with_the_way_out() {
     assert!(!explain(Regime::Split, &backends).contains("free"));
 }
 
+/// 24 arms took a dozen screens.
+#[test]
+fn many_arms_are_told_by_value() {
+    let grid = "[grid]\n\"model.layers\" = [1, 2, 3]\n\"model.heads\" = [1, 2, 4, 8]\n\"task.registers\" = [2, 4]\n";
+    let text = format!(
+        "baseline = \"l1-h1-registers2\"\nregime = \"free\"\nseeds = [0]\nwhy_seeds = \"test\"\n\
+                        [metric]\nmargin = 0.02\n[base.task]\nkind = \"registers\"\n{grid}"
+    );
+    let ledger = ledger_of(&Experiment::parse(&text, Path::new("test.toml")).unwrap(), false, |_, _| {});
+    insta::assert_snapshot!(ledger, @r"
+    regime free: anything to differ
+    parameters     53,128 in 4 arms, 53,640 in 4 arms, 103,048 in 4 arms, 103,560 in 4 arms, 152,968 in 4 arms, 153,480 in 4 arms
+    FLOPs a step   657.383 M in 8 arms, 1.312 G in 8 arms, 1.966 G in 8 arms
+    tokens a step  2,048 each
+    steps          800 each
+    differs        task.registers: 2 in 12 arms, 4 in 12 arms
+    differs        model.heads: 1 in 6 arms, 2 in 6 arms, 4 in 6 arms, 8 in 6 arms
+    differs        model.layers: 1 in 8 arms, 2 in 8 arms, 3 in 8 arms
+    differs        width of a head, which follows: 64 in 6 arms, 32 in 6 arms, 16 in 6 arms, 8 in 6 arms
+    data           equal in 23 pairs
+    first weights  equal in 23 pairs
+    program        0.1.0, commit 0123456789
+    backend        flex
+    ");
+}
+
+/// arithmetic#2: `sort` with 2 values and lengths up to 3 has 14 sources, and nothing said so.
+#[test]
+fn arithmetic_2_test_samples_that_training_shows_are_told() {
+    let text = "baseline = \"h1\"\nregime = \"free\"\nseeds = [0]\nwhy_seeds = \"test\"\n[metric]\nmargin = 0.02\n\
+                [base.model]\narchitecture = \"encoder_decoder\"\n[base.task]\nkind = \"sort\"\nvocab = 2\nmin_len = 1\n\
+                max_len = 3\n[arms.h1]\nmodel.heads = 1\n[arms.h8]\nmodel.heads = 8\n[arms.long]\nmodel.heads = 8\n\
+                task.vocab = 16\ntask.min_len = 20\ntask.max_len = 24\n";
+    let ledger = ledger_of(&Experiment::parse(text, Path::new("test.toml")).unwrap(), false, |_, _| {});
+    let said = "in h1 and h8: 2048 of 2048 test samples are among those that training shows; 14 of the 2048 differ; there are 14 \
+                different samples in all: a score on them may be memory";
+    assert_eq!(ledger.warnings(), [said]);
+    assert!(ledger.to_string().contains(&format!("memory         {said}")), "{ledger}");
+    assert_eq!(ledger.seen[0].share, 1.0);
+}
+
 /// Before training only the first pair has been looked at, which read as if there were no other.
 #[test]
 fn a_plan_says_how_many_pairs_it_has_not_looked_at() {

@@ -16,7 +16,7 @@ use crate::doctor::{
 use crate::machine::exit::{Failure, Success};
 use crate::machine::{backend, facts};
 use crate::screen::busy::Busy;
-use crate::screen::output::{print, print_pretty_json};
+use crate::screen::output::{print, print_pretty_json, print_warning};
 
 /// Arguments of `doctor`.
 #[derive(Args, Clone, Debug)]
@@ -125,7 +125,8 @@ impl Listener {
             let Some(finding) = found else { continue };
             let has_failed = finding.outcome.is_failed();
             if !self.is_json {
-                print(finding.to_text());
+                let show = if finding.outcome.is_warned() { print_warning } else { print };
+                show(finding.to_text());
             }
             self.diagnosis.checks.push(finding);
             if has_failed && check.ends_the_chain {

@@ -11,7 +11,7 @@ use runs::{Backend, Config, RunDirectory};
 
 use crate::machine::exit::{Failure, Success};
 use crate::machine::{backend, facts};
-use crate::screen::output::{print, tell};
+use crate::screen::output::{print, tell, warn};
 use crate::screen::text::{count, duration, thousands};
 use crate::training::arm::Arm;
 use crate::training::evaluate::FixedSet;
@@ -36,6 +36,9 @@ pub fn run(config: &Config, directory: &RunDirectory, device: &Device, threads: 
     match facts::peak_memory() {
         Some(bytes) => print(format!("Memory, measured here: {} MiB", bytes >> 20)),
         None => print("Memory: this system doesn't tell"),
+    }
+    if let Some(seen) = runs::seen_in_training(config) {
+        warn(format!("{seen}: a score on them may be memory"));
     }
     print(format!("Output: {}", directory.path().display()));
     Ok(Success::Done)

@@ -57,7 +57,7 @@ pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
         return Err(Failure::usage(format!("{shown}: an export is a file whose name ends with .safetensors")));
     }
     let device = backend::open(Backend::Flex).map_err(Failure::failed)?;
-    let model = Decoder::new(&config.model, config.dims(), config.seed, &device).map_err(Failure::usage)?;
+    let model = Decoder::new(&config.model, config.dims(), config.weights_seed(), &device).map_err(Failure::usage)?;
     let model = parameters::from_host(model, &checkpoint.model).map_err(Failure::failed)?;
 
     let mut exported = checkpoint.model;

@@ -85,7 +85,8 @@ pub fn show(experiment: TunedExperiment, mixed: bool) -> Result<Shown, Failure> 
     match report.write(&runs.folder) {
         Ok(_) => {
             print_result(&terminal::summary(&report.results, &runs.folder));
-            if let Some(used) = report.heads.as_ref().map(terminal::heads_used).filter(|used| !used.is_empty()) {
+            let used = report.heads.as_ref().map(|heads| terminal::heads_used(heads, &report.results));
+            if let Some(used) = used.filter(|used| !used.is_empty()) {
                 print(format!("\n{used}"));
             }
         }

@@ -30,7 +30,12 @@ impl Diagnosis {
         let (ok, skipped) =
             (count(|outcome| matches!(outcome, Checked::Ok { .. })), count(|o| matches!(o, Checked::Skipped { .. })));
         let failed = self.failed();
-        let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} skipped") };
+        let mut skipped = if skipped == 0 { String::new() } else { format!(", {skipped} skipped") };
+        let warned: Vec<&str> =
+            self.checks.iter().filter(|finding| finding.outcome.is_warned()).map(|finding| finding.check).collect();
+        if !warned.is_empty() {
+            skipped += &format!(", {} with a warning ({})", warned.len(), warned.join(", "));
+        }
         match failed[..] {
             [] => format!("{ok} checks ok{skipped}: nothing wrong found"),
             [one] => format!("{ok} checks ok{skipped}, 1 failed: {one}"),

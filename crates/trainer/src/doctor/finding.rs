@@ -13,6 +13,15 @@ pub enum Checked {
         /// What was measured.
         seen: String,
     },
+    /// Nothing is wrong with the model, but with what its result would say.
+    Warned {
+        /// What was measured.
+        seen: String,
+        /// What it means.
+        why: String,
+        /// What to do.
+        fix: String,
+    },
     /// Something is wrong.
     Failed {
         /// What was measured, and what it should be.
@@ -40,9 +49,19 @@ impl Checked {
         Self::Failed { seen: seen.into(), cause: cause.into(), fix: fix.into() }
     }
 
+    /// Nothing is wrong with the model, but with what its result would say.
+    pub fn warned(seen: impl Into<String>, why: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::Warned { seen: seen.into(), why: why.into(), fix: fix.into() }
+    }
+
     /// Nothing to be checked here.
     pub fn skipped(why: impl Into<String>) -> Self {
         Self::Skipped { why: why.into() }
+    }
+
+    /// Whether what a result would say is in doubt.
+    pub fn is_warned(&self) -> bool {
+        matches!(self, Self::Warned { .. })
     }
 
     /// Whether something is wrong.
@@ -71,6 +90,14 @@ impl Finding {
         match &self.outcome {
             Checked::Ok { seen } => wrapped(&format!("ok      {name:15} "), seen),
             Checked::Skipped { why } => wrapped(&format!("skipped {name:15} "), why),
+            Checked::Warned { seen, why, fix } => {
+                let lines = [
+                    wrapped(&format!("WARNING {name:15} "), seen),
+                    wrapped("          that means    ", why),
+                    wrapped("          fix           ", fix),
+                ];
+                lines.join("\n")
+            }
             Checked::Failed { seen, cause, fix } => {
                 let lines = [
                     wrapped(&format!("FAILED  {name:15} "), seen),

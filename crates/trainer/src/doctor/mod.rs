@@ -57,6 +57,7 @@ pub const CHECKS: &[Check] = &[
     Check::setting("config", setting::config, "the config is complete, and its sizes divide as they must"),
     Check::setting("environment", setting::environment, "the backend is in this build and finds a device"),
     Check::setting("memory", setting::memory, "training fits into the memory that is free"),
+    Check::setting("test samples", setting::test_samples, "hardly any sample of the test set is in training too"),
     // Everything else would follow from a weight that is no number.
     Check::weights("finite weights", weights::finite, "every weight of the checkpoint is a number").ending_the_chain(),
     Check::weights("dead weights", weights::dead, "every column of every weight was trained"),

@@ -96,6 +96,18 @@ fn source(task: &Task) -> String {
     task.source().map_or(String::new(), |source| format!("; source: {} tokens, length {}", source.vocab, source.len))
 }
 
+pub fn test_samples(setting: &Setting) -> Checked {
+    let Some(config) = setting.config() else { return refused() };
+    match runs::seen_in_training(config) {
+        None => Checked::ok("hardly any of the test samples are among those that training shows"),
+        Some(found) => Checked::warned(
+            found.to_string(),
+            "a score on them may be memory, not what the model has understood",
+            "make the task larger (longer samples, more values), the training shorter, or read the score as one of memory",
+        ),
+    }
+}
+
 pub fn memory(setting: &Setting) -> Checked {
     let Some(config) = setting.config() else { return refused() };
     let needed = needed_bytes(config);

@@ -72,7 +72,7 @@ impl<'a> Subject<'a> {
     /// A config that can't be built.
     pub fn new(config: &Config, program: &'a dyn Program, device: &Device) -> Result<Self, SubjectError> {
         let device = device.clone().autodiff();
-        let model = Decoder::new(&config.model, config.dims(), config.seed, &device)?;
+        let model = Decoder::new(&config.model, config.dims(), config.weights_seed(), &device)?;
         Ok(Self { config: config.clone(), program, model, device })
     }
 

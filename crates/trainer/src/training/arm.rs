@@ -27,7 +27,7 @@ impl<'a> Arm<'a> {
 
     /// The untrained model on `device`: the same numbers on every backend.
     pub fn model(&self, device: &Device) -> Result<Decoder, ModelError> {
-        Decoder::new(&self.config.model, self.dims(), self.config.seed, device)
+        Decoder::new(&self.config.model, self.dims(), self.config.weights_seed(), device)
     }
 
     /// The sizes that the task gives to the model.

@@ -305,6 +305,47 @@ fn a_check_trains_the_first_pairs_for_longer() {
     }
 }
 
+/// What was found is compared with a recorded result, and with a result that says otherwise it ends in code 3.
+#[test]
+fn a_result_is_held_against_a_recorded_one() {
+    let place =
+        with(&HEADS.replace("seeds = 6", "seeds = 2").replace("[metric]", "[check]\nsteps = 2\npairs = 2\n[metric]"));
+    place.run("compare test.toml").expect(0);
+    let recorded = fs::read_to_string(place.path().join("runs/test/results.json")).unwrap();
+    assert!(results(&place, "runs").check.is_some());
+    place.file("recorded.json", &recorded);
+    let ran = place.run("compare test.toml --check recorded.json").expect(0);
+    assert!(ran.stdout.contains("agrees with recorded.json: 4 recorded findings hold"), "{ran:?}");
+    // From elsewhere, trained anew.
+    let ran = place.run("compare test.toml --check recorded.json --out again").expect(0);
+    assert!(ran.stdout.contains("agrees with recorded.json"), "{ran:?}");
+
+    let mut other: serde_json::Value = serde_json::from_str(&recorded).unwrap();
+    other["arms"][1]["description"]["mean"] = 0.999.into();
+    other["arms"][1]["interval_of_mean"] = serde_json::Value::Null;
+    place.file("recorded.json", other.to_string());
+    let ran = place.run("compare test.toml --check recorded.json").expect(3);
+    assert!(ran.stdout.contains("differs from recorded.json") && ran.stdout.contains("2 heads, mean: "), "{ran:?}");
+}
+
+/// Two arms that differ in their first weights alone: the same data in the same order, and nothing else is otherwise.
+#[test]
+fn arms_can_differ_in_first_weights_alone() {
+    let place =
+        with(&HEADS.replace("seeds = 6", "seeds = 2").replace("regime = \"split\"", "regime = \"free\"").replace(
+            "[grid]\n\"model.heads\" = [1, 2]",
+            "[arms.h1]\nmodel.heads = 2\n[arms.again]\nmodel.heads = 2\ntrain.weights_offset = 1000",
+        ));
+    place.run("compare test.toml").expect(0);
+    let found = results(&place, "runs");
+    let ledger = found.ledger.unwrap();
+    assert_eq!((ledger.other_data.len(), ledger.other_weights.len(), ledger.other_flops.len()), (0, 2, 0));
+    let keys: Vec<&str> = ledger.differences.iter().map(|difference| difference.key.as_str()).collect();
+    assert_eq!(keys, ["train.weights_offset"]);
+    let pairs = &found.findings.verdicts[0].found.pairs;
+    assert!(pairs.iter().all(|pair| pair.arm != pair.baseline), "{pairs:?}");
+}
+
 /// What is no recorded result is said before anything is trained.
 #[test]
 fn a_recorded_result_is_read_first() {

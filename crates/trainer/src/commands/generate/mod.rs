@@ -39,7 +39,7 @@ pub fn run(arguments: &GenerateArguments) -> Result<Success, Failure> {
     let Some(run) = run else { return Err(Failure::usage("a run directory is missing")) };
     let checkpoint = checkpoint(arguments, &run)?;
     let title = format!("{}, step {}", Arm::new(&config).title(), checkpoint.step);
-    let model = Decoder::new(&config.model, config.dims(), config.seed, &device).map_err(Failure::usage)?;
+    let model = Decoder::new(&config.model, config.dims(), config.weights_seed(), &device).map_err(Failure::usage)?;
     let model = parameters::from_host(model, &checkpoint.model).map_err(Failure::failed)?;
     let text = match (config.task.task.answers(), arguments.tokens) {
         (Answers::Sequence { start, end }, _) => rewrite(arguments, &config, &asked, &model, (start, end), &device)?,

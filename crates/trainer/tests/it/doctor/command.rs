@@ -42,6 +42,20 @@ fn a_healthy_config() {
     assert!(!place.path().join("runs").exists(), "nothing is left behind");
 }
 
+/// arithmetic#2: `sort` with 2 values and lengths up to 3 has 14 sources. No fault of the model, and nobody may miss it.
+#[test]
+fn arithmetic_2_test_samples_that_training_shows_are_a_warning() {
+    let place = Workplace::new();
+    let task = "[task]\nkind = \"sort\"\nvocab = 2\nmin_len = 1\nmax_len = 3\n";
+    place.file("tiny.toml", format!("{task}[model]\narchitecture = \"encoder_decoder\"\nd_model = 16\nheads = 2\n"));
+    let ran = place.run("doctor --config tiny.toml --threads 1").expect(0);
+    let said = "2048 of 2048 test samples are among those that training shows";
+    assert!(ran.stdout.contains(&format!("WARNING test samples    {said}")), "{ran:?}");
+    assert!(ran.stdout.contains("with a warning (test samples): nothing wrong found"), "{ran:?}");
+    let ran = place.run("--config tiny.toml --dry-run").expect(0);
+    assert!(ran.stderr.contains(&format!("warning: {said}")), "{ran:?}");
+}
+
 #[test]
 fn a_config_that_is_refused_is_a_finding() {
     let place = Workplace::new();

@@ -92,7 +92,9 @@ impl TuningTable {
             let Some(extended) = table.extended(experiment, &rates) else { return Some((table, vec![])) };
             // Where nothing beyond has been tried yet, the choice is shown as it is so far.
             let next = experiment.tuning_runs_at(folder, &extended);
-            let is_tried = |run: &PlannedRun| is_beyond(run, &rates) && run.directory.config_path().is_file();
+            let is_tried = |run: &PlannedRun| {
+                is_beyond(run, &rates) && runs::claims::latest(&run.directory).config_path().is_file()
+            };
             if !next.iter().any(is_tried) {
                 return Some((table, extended));
             }

@@ -20,6 +20,7 @@ use crate::{
     metrics::{MetricLine, MetricsLog, TimingLog},
     snapshots::Snapshots,
     summary::Summary,
+    tensorboard,
 };
 
 /// Where a run's files are. Nothing is created before [`RunDirectory::create`].
@@ -154,11 +155,7 @@ impl RunDirectory {
     /// [`RunError::Link`] where one of its files is a link, and where the disk is full or gone.
     pub fn create(&self, config: &Config) -> Result<Lock, RunError> {
         let text = config.to_toml();
-        if !self.exists(CONFIG)?
-            && let Some(entry) = self.foreign_entries()?.into_iter().next()
-        {
-            return Err(RunError::NotARun { path: self.path.clone(), entry });
-        }
+        self.refuse_foreign()?;
         files::check_folder(&self.path)?;
         fs::create_dir_all(&self.path).map_err(RunError::io("create", &self.path))?;
         let lock = self.lock()?;
@@ -172,6 +169,17 @@ impl RunDirectory {
             Err(error) => return Err(error),
         }
         Ok(lock)
+    }
+
+    /// Refuses a folder in which other things lie than a run.
+    pub(crate) fn refuse_foreign(&self) -> Result<(), RunError> {
+        files::refuse_link(&self.path)?;
+        if !self.exists(CONFIG)?
+            && let Some(entry) = self.foreign_entries()?.into_iter().next()
+        {
+            return Err(RunError::NotARun { path: self.path.clone(), entry });
+        }
+        Ok(())
     }
 
     /// Names what the config there has otherwise.
@@ -254,6 +262,7 @@ impl RunDirectory {
             files::remove(&self.path.join(name))?;
         }
         self.snapshots().clear()?;
+        tensorboard::clear(&self.path)?;
         // A link leads to somebody else's files.
         if files::is_link(&self.path.join(CHECKPOINTS)) { Ok(()) } else { self.checkpoints().clear() }
     }

@@ -32,6 +32,7 @@
 //! Nothing here trains, and nothing here panics on what a user or a disk can cause.
 
 pub mod checkpoint;
+pub mod claims;
 pub mod config;
 pub mod differences;
 pub mod directory;
@@ -58,9 +59,11 @@ mod seen;
 mod sizes;
 pub mod snapshots;
 pub mod summary;
+pub mod tensorboard;
 pub mod tensors;
 
 pub use checkpoint::{Checkpoint, Checkpoints, Latest};
+pub use claims::{Asked, Claim, Claims};
 pub use config::{Backend, Config, ConfigError, Schedule, ScheduleBy, TaskSection, TrainConfig};
 pub use differences::Difference;
 pub use directory::{Lock, RunDirectory, State};

@@ -21,6 +21,10 @@ pub(crate) const TENSOR_HEADER: u64 = 8 << 20;
 pub(crate) const TENSORS: u64 = (8 << 30) + TENSOR_HEADER;
 /// Folders within folders that are looked into for runs: an experiment's tuning runs are three deep.
 pub(crate) const DEPTH: usize = 6;
+/// Bytes of an event file for TensorBoard.
+pub(crate) const EVENTS: u64 = 1 << 30;
+/// Bytes of a claim on a run.
+pub(crate) const CLAIM: u64 = 4096;
 
 /// A seed: the largest integer that TOML can hold.
 pub(crate) const SEED: u64 = i64::MAX as u64;

@@ -3,6 +3,7 @@
 use std::path::MAIN_SEPARATOR;
 
 use crate::{
+    claims,
     directory::State,
     error::RunError,
     experiment::PlannedRun,
@@ -91,7 +92,8 @@ impl RunRecord {
 }
 
 fn ended(plan: &PlannedRun) -> Result<EndedRun, String> {
-    let directory = &plan.directory;
+    // What is worked on, or was until its process was killed, is told of where it is.
+    let directory = &claims::latest(&plan.directory);
     // Named within the run's directory, so that results don't depend on where that is.
     let parent = format!("{}{MAIN_SEPARATOR}", directory.path().display());
     let damaged = |error: RunError| format!("damaged: {}", error.to_string().replace(&parent, ""));

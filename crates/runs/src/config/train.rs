@@ -78,6 +78,9 @@ pub struct TrainConfig {
     /// in the same order from other first weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weights_offset: Option<u64>,
+    /// Keeps an event file for TensorBoard in the run's `tensorboard/`, up to date at every evaluation; false unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tensorboard: Option<bool>,
 }
 
 impl Default for TrainConfig {
@@ -103,6 +106,7 @@ impl Default for TrainConfig {
             keep_checkpoints: None,
             snapshots: 8,
             weights_offset: None,
+            tensorboard: None,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `trainer export`: a run's weights in one file that other programs read, with an example to check them by.
+//! `trainer export`: a run's weights in one file that other programs read, with an example to check them by; or its curves and maps
+//! for TensorBoard.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use clap::Args;
 use data::{Generator, Split};
 use model::{Call, Decoder, parameters};
-use runs::{Backend, Config, Tensors};
+use runs::{Backend, Config, OpenRun, Tensors};
 
 use super::files::{best_checkpoint, latest_checkpoint, open_run, write_output};
 use crate::machine::backend;
@@ -24,12 +25,16 @@ const EXAMPLES: u64 = 4;
 pub struct ExportArguments {
     /// The run directory.
     pub run: PathBuf,
-    /// The file to write; step-N.safetensors in the run directory unless set.
+    /// The file to write; step-N.safetensors in the run directory unless set. With --tensorboard the folder, tensorboard/ there.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Which checkpoint.
     #[arg(long, value_enum, default_value_t = Which::Last)]
     pub which: Which,
+    /// Write an event file for TensorBoard instead: curves, settings with the final scores, and the maps of heads, where `trainer heads`
+    /// has looked.
+    #[arg(long, conflicts_with_all = ["which", "format"])]
+    pub tensorboard: bool,
     /// The file's format.
     #[arg(long, default_value = "safetensors", value_parser = ["safetensors"])]
     pub format: String,
@@ -46,6 +51,9 @@ pub enum Which {
 
 pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
     let run = open_run(&arguments.run)?;
+    if arguments.tensorboard {
+        return tensorboard(arguments, &run);
+    }
     let config = run.config();
     let checkpoint = match arguments.which {
         Which::Last => latest_checkpoint(&run)?,
@@ -68,6 +76,16 @@ pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
     write_output(&path, &bytes)?;
     print(format!("{}: {parameters} tensors of step {}, and an example", path.display(), checkpoint.step));
     print("The config is in the metadata; scripts/load_in_pytorch.py reads the file and checks the example.");
+    Ok(Success::Done)
+}
+
+fn tensorboard(arguments: &ExportArguments, run: &OpenRun) -> Result<Success, Failure> {
+    let folder = arguments.output.clone().unwrap_or_else(|| arguments.run.join(runs::tensorboard::FOLDER));
+    // What is damaged or of another version says nothing of the curves.
+    let heads = run.heads().unwrap_or_default();
+    let path = runs::tensorboard::export(run, heads.as_ref(), &folder).map_err(Failure::failed)?;
+    let maps = if heads.is_some() { "maps" } else { "no maps: `trainer heads` makes them" };
+    print(format!("{}: curves, settings and {maps}\n  tensorboard --logdir {}", path.display(), folder.display()));
     Ok(Success::Done)
 }
 

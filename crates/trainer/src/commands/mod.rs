@@ -12,6 +12,7 @@ mod import;
 mod plan;
 mod report;
 mod runs;
+mod slurm;
 mod tasks;
 pub mod train;
 
@@ -49,6 +50,8 @@ commands! {
     Compare(compare::CompareArguments) => compare::run,
     /// Say what an experiment costs, and from a few pairs of a pilot how many it will need.
     Plan(plan::PlanArguments) => plan::run,
+    /// Write, or submit, a Slurm job whose workers divide an experiment's runs among them.
+    Slurm(slurm::SlurmArguments) => slurm::run,
     /// Make results, figures and report.html anew from run directories: of an experiment, or of one run.
     Report(report::ReportArguments) => report::run,
     /// Decide over a table of results from elsewhere by the same rules: one line a run, as CSV.

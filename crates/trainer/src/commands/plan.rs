@@ -11,7 +11,7 @@ use statistics::plan::{PlanRow, looks_for};
 use statistics::power::Target;
 
 use super::compare::arguments::{ExperimentArguments, Workers};
-use super::compare::{Stages, Trained, planned_ledger};
+use super::compare::{Share, Stages, Trained, planned_ledger};
 use super::dry_run::Times;
 use super::files::refuse_linked;
 use crate::machine::backend;
@@ -53,10 +53,11 @@ pub fn run(arguments: &PlanArguments) -> Result<Success, Failure> {
         tell("the pilot trains each arm at the learning rate of its config: none is chosen");
     }
     let stop = Stop::listen_for_workers().map_err(Failure::failed)?;
-    let stages = Stages { folder: &folder, workers, mixed: false, stop: &stop };
+    let stages = Stages { folder: &folder, workers, mixed: false, share: Share::All, stop: &stop };
     let (tuned, failed, runs) = match stages.train(pilot)? {
         Trained::Ended { experiment, failed, runs } => (*experiment, failed, runs),
         Trained::Stopped(success) => return Ok(success),
+        Trained::Shared { stage, .. } => return Err(Failure::failed(format!("{stage}: not all runs are done"))),
     };
     stop.end_at_once();
     if failed > 0 {

@@ -52,6 +52,9 @@ pub struct TrainArguments {
     /// Show burn-train's live dashboard instead of a progress line (needs a terminal).
     #[arg(long, conflicts_with = "quiet")]
     pub tui: bool,
+    /// Keep an event file for TensorBoard in the run directory (the same as --set train.tensorboard=true).
+    #[arg(long)]
+    pub tensorboard: bool,
     /// Show no progress, only the result.
     #[arg(long)]
     pub quiet: bool,
@@ -73,7 +76,8 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     if arguments.worker {
         facts::name_process();
     }
-    let overrides = overrides(&arguments.overrides, arguments.seed, arguments.backend);
+    let mut overrides = overrides(&arguments.overrides, arguments.seed, arguments.backend);
+    overrides.extend(arguments.tensorboard.then(|| "train.tensorboard=true".to_string()));
     let config = Config::load(path, &overrides).map_err(Failure::usage)?;
     let threads = arguments.threads.map_or_else(facts::cores, usize::from);
     // SAFETY: nothing has started another thread yet.

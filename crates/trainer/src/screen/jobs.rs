@@ -27,6 +27,7 @@ struct Row {
     /// The step that was told first: where an earlier call had come to.
     first_step: Option<u64>,
     ended: bool,
+    is_elsewhere: bool,
     bar: Option<ProgressBar>,
 }
 
@@ -47,6 +48,7 @@ impl JobTable {
             progress: JobProgress::default(),
             first_step: None,
             ended: false,
+            is_elsewhere: false,
             bar: None,
         });
         let live = is_live().then(|| {
@@ -89,9 +91,14 @@ impl JobTable {
         )
     }
 
-    /// What is to be known of all jobs.
-    pub fn note(&self, sentence: &str) {
-        self.print(sentence);
+    /// Another process does a job; said once.
+    pub fn elsewhere(&mut self, job: usize, holder: &str) {
+        if !std::mem::replace(&mut self.jobs[job].is_elsewhere, true) {
+            self.print(&format!("{:16} is worked on by {holder}", self.jobs[job].label));
+        }
+        if let Some(bar) = self.jobs[job].bar.take() {
+            bar.finish_and_clear();
+        }
     }
 
     /// A job's process has been started.

@@ -182,6 +182,10 @@ fn run(
             observer.validated(step, &tally.scores());
             log.metric(&metric(step, Split::Validation, &tally, arm.tokens_after(step)))?;
             log.timing(step, arm.tokens_after(step))?;
+            if settings.tensorboard == Some(true) {
+                log.sync()?;
+                runs::tensorboard::follow(directory)?;
+            }
             // What an update broke shows in the next step's loss, but after the last one only here.
             diverged = !tally.mean_loss().is_finite();
             if !diverged {

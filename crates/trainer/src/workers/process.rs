@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
-use runs::RunError;
+use runs::{Claim, RunError};
 use thiserror::Error;
 
 use super::job::{Job, JobProgress};
@@ -43,21 +43,22 @@ pub(super) struct Worker {
     reports: JoinHandle<()>,
     complaints: JoinHandle<String>,
     workers: Workers,
-    unprotected: Option<String>,
+    claim: Claim,
 }
 
 impl Worker {
-    /// Starts a process for job number `index`, among `workers`; what it reports goes to `sender`.
+    /// Starts a process for job number `index`, which is claimed, among `workers`; what it reports goes to `sender`.
     pub fn start(
         index: usize,
         job: &Job,
+        claim: Claim,
         threads: usize,
         sender: Sender<(usize, JobProgress)>,
         workers: &Workers,
     ) -> Result<Self, WorkerError> {
-        let directory = &job.directory;
+        let directory = claim.attempt();
         // Writes config.toml; the worker takes the lock.
-        let unprotected = directory.create(&job.config)?.unprotected().map(String::from);
+        let created = directory.create(&job.config).map(drop);
         let program = this_program();
         let mut command = Command::new(&program);
         #[cfg(unix)]
@@ -77,11 +78,18 @@ impl Worker {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = {
+        let started = created.map_err(WorkerError::from).and_then(|()| {
             let mut ids = workers.ids();
             let child = command.spawn().map_err(|source| WorkerError::Start { program, source })?;
             ids.push(child.id());
-            child
+            Ok(child)
+        });
+        let mut child = match started {
+            Ok(child) => child,
+            Err(error) => {
+                claim.rest()?;
+                return Err(error);
+            }
         };
         let input = child.stdin.take();
         let output = child.stdout.take();
@@ -101,7 +109,7 @@ impl Worker {
             }
             String::from_utf8_lossy(&text).into_owned()
         });
-        Ok(Self { index, child, input, reports, complaints, workers: workers.clone(), unprotected })
+        Ok(Self { index, child, input, reports, complaints, workers: workers.clone(), claim })
     }
 
     /// The number of its job.
@@ -109,9 +117,13 @@ impl Worker {
         self.index
     }
 
-    /// What is not protected of its run directory: see [`runs::Lock::unprotected`].
-    pub fn unprotected(&self) -> Option<&str> {
-        self.unprotected.as_deref()
+    /// Shows that its run is worked on. Where another process has taken that over, what this one does is for nothing, and it is
+    /// ended.
+    pub fn beat(&mut self) {
+        // A claim that can't be written may be taken over, which does no harm.
+        if matches!(self.claim.beat(), Ok(false)) {
+            drop(self.child.kill());
+        }
     }
 
     /// Its standard input ends: it stops after its step and saves.
@@ -141,7 +153,7 @@ impl Worker {
             "" => status,
             words => format!("{words} ({status})"),
         };
-        LastWords { has_saved, words }
+        LastWords { has_saved, words, rest: self.claim.rest() }
     }
 }
 
@@ -151,6 +163,8 @@ pub(super) struct LastWords {
     pub has_saved: bool,
     /// What it complained of, or how it ended.
     pub words: String,
+    /// Whether what it did has come to rest; not where another process has the run.
+    pub rest: Result<bool, RunError>,
 }
 
 /// How a process ended, and what a kill may mean that nobody asked for.

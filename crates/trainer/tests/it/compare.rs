@@ -411,9 +411,8 @@ fn killed_comparisons_end_alike() {
         let child = place.start(&format!("compare test.toml --jobs 2 --out {who}"));
         // Some runs are done, others in the middle.
         let done = |name: &str| {
-            let folder = place.path().join(who).join("test");
-            let runs = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-            runs.filter(|run| run.join(name).exists()).count()
+            let runs = runs_below(&place.path().join(who).join("test"));
+            runs.iter().filter(|run| run.path().join(name).exists()).count()
         };
         wait_until("some runs", || done("summary.json") >= 2 && done("metrics.jsonl") > done("summary.json"));
         let workers = workers_of(child.id());

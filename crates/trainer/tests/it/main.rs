@@ -27,5 +27,7 @@ mod report;
 mod reports;
 mod sequences;
 #[cfg(unix)]
+mod sharing;
+#[cfg(unix)]
 mod signals;
 mod support;

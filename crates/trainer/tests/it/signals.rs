@@ -202,9 +202,8 @@ fn comparison() -> (Workplace, Child, Vec<u32>) {
 
 /// The newest checkpoints of the runs of a comparison.
 fn saved_steps(place: &Workplace) -> Vec<u64> {
-    let entries = fs::read_dir(place.path().join("runs/test")).into_iter().flatten().flatten();
-    let steps = entries.filter_map(|entry| RunDirectory::at(entry.path()).checkpoints().steps().ok()?.last().copied());
-    steps.collect()
+    let runs = runs_below(&place.path().join("runs/test"));
+    runs.iter().filter_map(|run| run.checkpoints().steps().ok()?.last().copied()).collect()
 }
 
 #[cfg(target_os = "linux")]

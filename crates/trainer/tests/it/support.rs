@@ -125,6 +125,11 @@ impl Ran {
     }
 }
 
+/// Every run in a folder, also those that are worked on at this moment.
+pub fn runs_below(folder: &Path) -> Vec<RunDirectory> {
+    runs::inspection::find(folder).unwrap_or_default()
+}
+
 /// Waits for a program of [`Workplace::start`].
 pub fn finish(child: Child) -> Ran {
     Ran::of(child.wait_with_output().unwrap())

@@ -1,6 +1,7 @@
 //! Which experiment, on what, by how many workers: the same for every command that trains one.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use runs::experiment::{Experiment, Variant};
@@ -37,6 +38,9 @@ pub struct ExperimentArguments {
     /// CPU threads of each run.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: u16,
+    /// Seconds after which a run is taken over whose process shows no sign of life, where several share the folder.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub patience: u32,
     /// Where to compute, for every arm.
     #[arg(long, value_name = "NAME", value_parser = parse_backend)]
     pub backend: Option<Backend>,
@@ -75,7 +79,7 @@ impl ExperimentArguments {
                 error.fitting
             }
         };
-        Ok(Workers { at_once, threads })
+        Ok(Workers { at_once, threads, patience: Duration::from_secs(self.patience.into()) })
     }
 }
 
@@ -84,6 +88,8 @@ impl ExperimentArguments {
 pub struct Workers {
     pub at_once: usize,
     pub threads: usize,
+    /// After which a run is taken over whose process shows no sign of life.
+    pub patience: Duration,
 }
 
 impl Workers {
@@ -99,6 +105,6 @@ impl Workers {
             return Ok(vec![]);
         }
         let mut table = JobTable::new(&jobs);
-        pool::run(&jobs, self.at_once, self.threads, &mut table, stop).map_err(Failure::failed)
+        pool::run(&jobs, self.at_once, self.threads, self.patience, &mut table, stop).map_err(Failure::failed)
     }
 }

@@ -1,9 +1,12 @@
 //! `trainer compare`: from an experiment file to a verdict.
 
+mod alone;
 pub mod arguments;
 mod programs;
 mod recorded;
+mod share;
 mod stages;
+mod vectors;
 
 use std::path::PathBuf;
 
@@ -18,10 +21,13 @@ use super::report;
 use crate::machine::backend;
 use crate::machine::exit::{Failure, Success};
 use crate::machine::stop::Stop;
-use crate::screen::output::{tell, warn};
+use crate::screen::output::{print, tell, warn};
 use crate::screen::text::count;
 use crate::training::manifest::manifest;
+use alone::alone;
 use arguments::ExperimentArguments;
+pub use share::Share;
+use share::{Only, Shard};
 pub use stages::{Stages, Trained};
 
 /// Arguments of `compare`.
@@ -35,6 +41,12 @@ pub struct CompareArguments {
     /// Show the arms, how they match and what they cost; train nothing.
     #[arg(long)]
     pub dry_run: bool,
+    /// Train this part of the runs alone, such as 2/8: every eighth, beginning with the second.
+    #[arg(long, value_name = "I/N", conflicts_with = "only")]
+    pub shard: Option<Shard>,
+    /// Train this run alone, such as h8:3.
+    #[arg(long, value_name = "ARM:SEED")]
+    pub only: Option<Only>,
     /// Say whether the result agrees with a recorded one, a results.json of the same experiment; code 3 where it does not.
     #[arg(long, value_name = "FILE")]
     pub check: Option<PathBuf>,
@@ -47,6 +59,17 @@ pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
     let workers = arguments.experiment.workers(&experiment)?;
     // SAFETY: nothing has started another thread yet.
     unsafe { backend::set_threads(workers.threads) };
+    let share = match (arguments.shard, &arguments.only) {
+        (Some(shard), _) => Share::Shard(shard),
+        (None, Some(only)) => Share::Only(only.clone()),
+        (None, None) => Share::All,
+    };
+    share.check(&experiment)?;
+    let folder = experiment.folder(&arguments.experiment.out);
+    if !arguments.mixed {
+        // SAFETY: as above.
+        unsafe { vectors::take_over(&experiment, &folder)? };
+    }
     let ledger = planned_ledger(&experiment, workers.threads, arguments.mixed)?;
     tell(planned(&experiment, &ledger, arguments));
     if let Err(mismatches) = ledger.check(experiment.regime) {
@@ -57,18 +80,30 @@ pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
         return Ok(Success::Done);
     }
 
-    let folder = experiment.folder(&arguments.experiment.out);
     refuse_linked(&folder)?;
-    keep(&experiment, &folder)?;
+    let patience = workers.patience;
+    alone(&folder, "experiment", patience, || {
+        vectors::keep(&experiment, &folder);
+        keep(&experiment, &folder)
+    })?;
     let stop = Stop::listen_for_workers().map_err(Failure::failed)?;
-    let stages = Stages { folder: &folder, workers, mixed: arguments.mixed, stop: &stop };
+    let stages = Stages { folder: &folder, workers, mixed: arguments.mixed, share, stop: &stop };
     let (tuned, failed, runs) = match stages.train(experiment)? {
         Trained::Ended { experiment, failed, runs } => (*experiment, failed, runs),
         Trained::Stopped(success) => return Ok(success),
+        Trained::Shared { stage, missing, runs } => {
+            print(format!(
+                "This share is done; of the stage `{stage}` {missing} of {} are not. Once they are, the same command goes on with the \
+                 next stage, and `trainer report {}` shows what there is.",
+                count(runs, "run"),
+                folder.display()
+            ));
+            return Ok(Success::Done);
+        }
     };
     // Every run is on disk, and the report can be made again.
     stop.end_at_once();
-    let shown = report::show(tuned, arguments.mixed)?;
+    let shown = alone(&folder, "results", patience, || report::show(tuned, arguments.mixed))?;
     if failed > 0 {
         return Err(Failure::failed(format!("{failed} of {runs} runs failed; the same command tries them again")));
     }

@@ -13,7 +13,7 @@ pub fn refuse_others(planned: &[PlannedRun], mixed: bool) -> Result<(), Failure>
     }
     let program = program();
     for run in planned {
-        let directory: &RunDirectory = &run.directory;
+        let directory: RunDirectory = runs::claims::latest(&run.directory);
         if directory.state().map_err(Failure::failed)? == State::Absent {
             continue;
         }

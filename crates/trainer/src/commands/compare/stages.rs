@@ -1,13 +1,15 @@
-//! What is trained, one after the other: runs that choose learning rates, reported runs as far as a look decides, runs that
-//! train longer.
+//! What is trained, one stage after the other: runs that choose learning rates, reported runs as far as a look decides, runs that
+//! train longer. No process begins a stage before all runs of the one before are done, whoever did them.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use ::report::{Decision, TunedExperiment};
-use runs::{Experiment, PlannedRun};
+use runs::{Experiment, PlannedRun, State};
 
 use super::arguments::Workers;
 use super::programs::refuse_others;
+use super::share::Share;
 use crate::machine::exit::{Failure, Success};
 use crate::machine::stop::Stop;
 use crate::screen::output::{print, tell};
@@ -20,6 +22,8 @@ pub struct Stages<'a> {
     pub workers: Workers,
     /// Runs of other builds are taken, too.
     pub mixed: bool,
+    /// Which runs are this process's.
+    pub share: Share,
     pub stop: &'a Stop,
 }
 
@@ -34,21 +38,25 @@ pub enum Trained {
     },
     /// On request.
     Stopped(Success),
+    /// This process's share of a stage, of which other runs are not done.
+    Shared { stage: String, missing: usize, runs: usize },
 }
 
 impl Stages<'_> {
     /// Trains what the experiment needs.
     pub fn train(&self, declared: Experiment) -> Result<Trained, Failure> {
+        let mut is_first = true;
         let tuned = loop {
             let tuned = TunedExperiment::read(declared.clone(), self.folder);
             let next = tuned.next_tuning_runs();
             if next.is_empty() {
                 break tuned;
             }
-            let ends = self.part(&next)?;
-            if self.stop.is_asked() {
-                return Ok(Trained::Stopped(stopped(&ends)));
-            }
+            let stage = if std::mem::take(&mut is_first) { "learning rates" } else { "learning rates beyond the grid" };
+            let ends = match self.part(stage, &next)? {
+                ControlFlow::Continue(ends) => ends,
+                ControlFlow::Break(trained) => return Ok(trained),
+            };
             let missing = failures(&ends);
             if missing > 0 {
                 return Err(Failure::failed(format!(
@@ -75,10 +83,10 @@ impl Stages<'_> {
         let (mut done, mut failed) = (0, 0);
         for look in looks {
             let end = (look * arms).min(runs.len());
-            let ends = self.part(&runs[done..end])?;
-            if self.stop.is_asked() {
-                return Ok(Trained::Stopped(stopped(&ends)));
-            }
+            let ends = match self.part(&format!("pairs up to {look}"), &runs[done..end])? {
+                ControlFlow::Continue(ends) => ends,
+                ControlFlow::Break(trained) => return Ok(trained),
+            };
             failed += failures(&ends);
             done = end;
             // Where a run failed there is nothing to decide until it is tried again; further pairs may not be needed.
@@ -89,19 +97,33 @@ impl Stages<'_> {
         let mut trained = done;
         if failed == 0 {
             let longer = tuned.check_runs();
-            let ends = self.part(&longer)?;
-            if self.stop.is_asked() {
-                return Ok(Trained::Stopped(stopped(&ends)));
-            }
+            let ends = match self.part("check", &longer)? {
+                ControlFlow::Continue(ends) => ends,
+                ControlFlow::Break(trained) => return Ok(trained),
+            };
             failed += failures(&ends);
             trained += longer.len();
         }
         Ok(Trained::Ended { experiment: Box::new(tuned), failed, runs: trained })
     }
 
-    fn part(&self, runs: &[PlannedRun]) -> Result<Vec<JobEnd>, Failure> {
+    /// Trains this process's share of a stage, and goes on where all of it is done.
+    fn part(&self, stage: &str, runs: &[PlannedRun]) -> Result<ControlFlow<Trained, Vec<JobEnd>>, Failure> {
         refuse_others(runs, self.mixed)?;
-        self.workers.train(runs, self.stop)
+        let share = self.share.of(runs);
+        let ends = self.workers.train(&share, self.stop)?;
+        if self.stop.is_asked() {
+            return Ok(ControlFlow::Break(Trained::Stopped(stopped(&ends))));
+        }
+        if self.share != Share::All && failures(&ends) == 0 {
+            let is_missing = |run: &&PlannedRun| !matches!(run.directory.state(), Ok(State::Finished(_)));
+            let missing = runs.iter().filter(is_missing).count();
+            if missing > 0 {
+                let (stage, runs) = (stage.to_string(), runs.len());
+                return Ok(ControlFlow::Break(Trained::Shared { stage, missing, runs }));
+            }
+        }
+        Ok(ControlFlow::Continue(ends))
     }
 
     fn is_decided(&self, tuned: &TunedExperiment, look: usize) -> Result<bool, Failure> {

@@ -124,7 +124,8 @@ impl Format for Vectors {
 
     fn located(&self, folder: &Path) -> Self {
         let mut located = self.clone();
-        let lists = [&mut located.files, &mut located.validation_files, &mut located.test_files, &mut located.answer_files];
+        let lists =
+            [&mut located.files, &mut located.validation_files, &mut located.test_files, &mut located.answer_files];
         lists.into_iter().for_each(|paths| paths.locate(folder));
         located
     }

@@ -21,7 +21,7 @@ checks![
     bytes_are_those_of_the_tensors_held,
 ];
 
-const DIMS: Dims = Dims { vocab: 11, outputs: 11, length: 72, source: None };
+const DIMS: Dims = Dims::of_tokens(11, 11, 72);
 const SOURCE: SourceDims = SourceDims { vocab: 9, length: 5 };
 
 fn config() -> ModelConfig {

@@ -65,9 +65,24 @@ pub fn config(setting: &Setting) -> Checked {
         Some(d_head) => format!("d_model {}, {} heads of d_head {d_head}{groups}", model.d_model, model.heads),
     };
     let task = &config.task.task;
-    let sizes =
-        format!("{}: {} tokens, {} classes, length {}", task.kind(), task.vocab(), task.outputs(), task.seq_len());
+    let sizes = format!("{}: {}", task.kind(), task_sizes(task));
     Checked::ok(format!("{width}; {sizes}{}", source(task)))
+}
+
+/// Such as "16 tokens, 8 classes, length 32".
+pub fn task_sizes(task: &Task) -> String {
+    let numbers = task.numbers().unwrap_or_default();
+    let of = |numbers: usize, count: usize, what: &str| match numbers {
+        0 => format!("{count} {what}"),
+        1 => "1 number".into(),
+        _ => format!("{numbers} numbers"),
+    };
+    let read = of(numbers.inputs, task.vocab(), "tokens");
+    let said = of(numbers.outputs, task.outputs(), "classes");
+    match task.numbers() {
+        Some(_) => format!("{read} read, {said} said, length {}", task.seq_len()),
+        None => format!("{read}, {said}, length {}", task.seq_len()),
+    }
 }
 
 pub fn environment(setting: &Setting) -> Checked {

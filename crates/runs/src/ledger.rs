@@ -14,7 +14,7 @@ pub use render::thousands;
 use crate::{
     config::Config,
     experiment::{Experiment, Regime},
-    manifest::{Manifest, Program},
+    manifest::{DataFile, Manifest, Program},
 };
 
 /// A run as the ledger sees it.
@@ -68,6 +68,9 @@ pub struct Ledger {
     /// Config keys that take the seed of the pair, the same for all arms.
     #[serde(default)]
     pub vary: Vec<String>,
+    /// Files that samples come from, each once, with their hashes; none where samples are generated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<DataFile>,
 }
 
 /// Two runs of a pair with another cost.

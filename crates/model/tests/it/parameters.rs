@@ -6,7 +6,7 @@ use architecture::{
     Architecture, Dims, HostTensor, Init, Initial, Merge, ModelConfig, ModelError, Norm, Parameter, Parts, Positions,
     SourceDims, cost,
 };
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Int, Tensor};
 use headcount_model::dropout::{Dropout, DropoutSite};
 use headcount_model::initial::InitialWeights;
 use headcount_model::parameters::{
@@ -344,7 +344,7 @@ proptest! {
                 let built: Vec<_> = built.into_iter().map(|parameter| (parameter.path, parameter.shape)).collect();
                 let described = architecture::parameters(&config, dims).into_iter();
                 prop_assert_eq!(described.map(|one| (one.path, one.shape)).collect::<Vec<_>>(), built);
-                let tokens = Tensor::from_data([[0, 6, 3], [1, 2, 2]], &Device::flex());
+                let tokens = Tensor::<2, Int>::from_data([[0, 6, 3], [1, 2, 2]], &Device::flex());
                 let read = Tensor::from_data([[0, 4, 3, 1], [1, 2, 2, 0]], &Device::flex());
                 let padding = [false, false, false, false, false, false, true, true];
                 let source = source.map(|_| Source { tokens: &read, padding: &padding });

@@ -21,7 +21,7 @@ use crate::{
 /// The sections of a config.
 const SECTIONS: [&str; 3] = ["task", "model", "train"];
 /// Keys at the top of an experiment file, as far as they tell it from a config.
-const EXPERIMENT_KEYS: [&str; 14] = [
+const EXPERIMENT_KEYS: [&str; 15] = [
     "base",
     "baseline",
     "regime",
@@ -34,6 +34,7 @@ const EXPERIMENT_KEYS: [&str; 14] = [
     "looks",
     "predict",
     "check",
+    "published",
     "arms",
     "grid",
 ];

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::{ArmFacts, Ledger};
-use crate::{experiment::Regime, manifest::Program};
+use crate::{
+    experiment::Regime,
+    manifest::{DataFile, Program},
+};
 
 impl fmt::Display for Ledger {
     /// A few lines: what is equal, what differs, what ran.
@@ -21,6 +24,10 @@ impl fmt::Display for Ledger {
         }
         writeln!(f, "{:14} {}", "data", self.equal(self.other_data.len()))?;
         writeln!(f, "{:14} {}", "first weights", self.equal(self.other_weights.len()))?;
+        if !self.files.is_empty() {
+            let files: Vec<String> = self.files.iter().map(DataFile::to_string).collect();
+            writeln!(f, "{:14} {}", "files", files.join("; "))?;
+        }
         let programs: Vec<String> = self.programs.iter().map(Program::to_string).collect();
         let mixed = if self.programs.len() > 1 { " (mixed!)" } else { "" };
         writeln!(f, "{:14} {}{mixed}", "program", programs.join("; "))?;

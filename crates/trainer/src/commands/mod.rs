@@ -9,6 +9,7 @@ mod files;
 mod generate;
 mod heads;
 mod import;
+mod new;
 mod plan;
 mod report;
 mod runs;
@@ -49,6 +50,8 @@ commands! {
     Compare(compare::CompareArguments) => compare::run,
     /// Say what an experiment costs, and from a few pairs of a pilot how many it will need.
     Plan(plan::PlanArguments) => plan::run,
+    /// Write a config and a sweep over heads for data of your own, and show what is in them.
+    New(new::NewArguments) => new::run,
     /// Make results, figures and report.html anew from run directories: of an experiment, or of one run.
     Report(report::ReportArguments) => report::run,
     /// Decide over a table of results from elsewhere by the same rules: one line a run, as CSV.

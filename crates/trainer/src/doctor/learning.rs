@@ -1,6 +1,6 @@
 //! Loss, gradients, accumulation, and whether anything is learnt.
 
-use architecture::{ModelConfig, Positions};
+use architecture::{MlpActivation, ModelConfig, Positions};
 use model::parameters::{self, ParameterShape};
 
 use super::deviation::{largest, largest_difference};
@@ -107,6 +107,12 @@ fn is_looked_up(path: &str) -> bool {
     path.ends_with("token.weight") || path.ends_with("position.weight")
 }
 
+/// Whether ReLU comes right after `path`: a column that is below 0 for all that a batch holds gets nothing.
+fn is_rectified(path: &str, config: &ModelConfig) -> bool {
+    let is_mlp = path.contains("mlp.up.") && config.activation == MlpActivation::Relu;
+    is_mlp || path.starts_with("input.up.")
+}
+
 /// Why little arrives where blocks do not add to their input.
 pub(super) const FADED: &str = "without residual connections a block passes on only what it makes of its input: with small weights differences \
      between positions fade from block to block, and so do gradients, until f32 rounds them to nothing. This is the config's doing, \
@@ -169,7 +175,7 @@ pub fn reach(examination: &Examination) -> Result<Checked, SubjectError> {
         if dead.len() == columns {
             return Ok(Checked::failed(format!("{path} gets no gradient at all"), cause, fix));
         }
-        if !dead.is_empty() && !is_looked_up(path) {
+        if !dead.is_empty() && !is_looked_up(path) && !is_rectified(path, config) {
             let seen =
                 format!("{} of {columns} columns of {path} get no gradient, the first of them {}", dead.len(), dead[0]);
             return Ok(Checked::failed(seen, cause, fix));

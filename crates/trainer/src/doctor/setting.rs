@@ -9,7 +9,7 @@ use runs::{Backend, Config, ConfigError};
 use super::finding::Checked;
 use crate::machine::backend::{self, BackendError};
 use crate::machine::memory::{available_bytes, needed_bytes};
-use crate::screen::text::{count, mib};
+use crate::screen::text::{count, mib, task_sizes};
 
 /// A config, as it was read, and where it is to be trained.
 pub struct Setting {
@@ -67,22 +67,6 @@ pub fn config(setting: &Setting) -> Checked {
     let task = &config.task.task;
     let sizes = format!("{}: {}", task.kind(), task_sizes(task));
     Checked::ok(format!("{width}; {sizes}{}", source(task)))
-}
-
-/// Such as "16 tokens, 8 classes, length 32".
-pub fn task_sizes(task: &Task) -> String {
-    let numbers = task.numbers().unwrap_or_default();
-    let of = |numbers: usize, count: usize, what: &str| match numbers {
-        0 => format!("{count} {what}"),
-        1 => "1 number".into(),
-        _ => format!("{numbers} numbers"),
-    };
-    let read = of(numbers.inputs, task.vocab(), "tokens");
-    let said = of(numbers.outputs, task.outputs(), "classes");
-    match task.numbers() {
-        Some(_) => format!("{read} read, {said} said, length {}", task.seq_len()),
-        None => format!("{read}, {said}, length {}", task.seq_len()),
-    }
 }
 
 pub fn environment(setting: &Setting) -> Checked {

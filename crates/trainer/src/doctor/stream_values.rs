@@ -20,7 +20,12 @@ fn embedded(tokens: &[i32], len: usize, prefix: &str, examination: &Examination)
     let d = examination.model().d_model;
     let rows = match weights.get(&format!("{prefix}token.weight")) {
         Some(table) => {
-            let of = |&token: &i32| row(table, token as usize).iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
+            // A read-out's token has no row, and needs none.
+            let has_row = |token: i32| (token as usize) < table.shape[0];
+            let of = |&token: &i32| match has_row(token) {
+                true => row(table, token as usize).iter().map(|&x| f64::from(x)).collect::<Vec<f64>>(),
+                false => vec![0.0; d],
+            };
             tokens.iter().map(of).collect()
         }
         None => numbers_read(examination),

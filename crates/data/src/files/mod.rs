@@ -31,7 +31,7 @@ use crate::sample::{NumberSizes, Sample, SourceSizes, Split};
 use crate::stored::{Contents, ReadFile, Stored};
 
 pub use records::{Records, TargetKind};
-pub use series::Series;
+pub use series::{Column, Series, columns};
 pub use text::{Text, TextSplit, TextUnit};
 pub use vectors::{VectorAnswers, Vectors};
 

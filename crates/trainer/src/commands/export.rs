@@ -11,6 +11,7 @@ use model::{Call, Decoder, parameters};
 use runs::{Backend, Config, Tensors};
 
 use super::files::{best_checkpoint, latest_checkpoint, open_run, write_output};
+use super::trajectory;
 use crate::machine::backend;
 use crate::machine::exit::{Failure, Success};
 use crate::screen::output::print;
@@ -30,6 +31,13 @@ pub struct ExportArguments {
     /// Which checkpoint.
     #[arg(long, value_enum, default_value_t = Which::Last)]
     pub which: Which,
+    /// The checkpoint of this step, if the run keeps it (train.keep_checkpoints).
+    #[arg(long, value_name = "N", conflicts_with = "which")]
+    pub step: Option<u64>,
+    /// Also the optimiser's moments, and the samples, learning rates and losses of the N steps after the checkpoint, for
+    /// scripts/train_in_pytorch.py.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub training: u64,
     /// The file's format.
     #[arg(long, default_value = "safetensors", value_parser = ["safetensors"])]
     pub format: String,
@@ -47,9 +55,10 @@ pub enum Which {
 pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
     let run = open_run(&arguments.run)?;
     let config = run.config();
-    let checkpoint = match arguments.which {
-        Which::Last => latest_checkpoint(&run)?,
-        Which::Best => best_checkpoint(&run)?,
+    let checkpoint = match (arguments.step, arguments.which) {
+        (Some(step), _) => run.checkpoint(step).map_err(Failure::failed)?,
+        (None, Which::Last) => latest_checkpoint(&run)?,
+        (None, Which::Best) => best_checkpoint(&run)?,
     };
     let path = arguments.output.clone().unwrap_or_else(|| default_output(arguments, checkpoint.step));
     if path.extension().is_none_or(|extension| extension != "safetensors") {
@@ -60,10 +69,15 @@ pub fn run(arguments: &ExportArguments) -> Result<Success, Failure> {
     let model = Decoder::new(&config.model, config.dims(), config.seed, &device).map_err(Failure::usage)?;
     let model = parameters::from_host(model, &checkpoint.model).map_err(Failure::failed)?;
 
-    let mut exported = checkpoint.model;
+    let mut metadata = HashMap::from([("config".to_string(), config.to_toml())]);
+    let mut exported = checkpoint.model.clone();
     let parameters = exported.len();
     exported.extend(example(config, &model, &device)?);
-    let metadata = HashMap::from([("config".to_string(), config.to_toml())]);
+    if arguments.training > 0 {
+        let (training, steps) = trajectory::after(&run, &checkpoint, arguments.training)?;
+        exported.extend(training);
+        metadata.insert("steps".into(), steps);
+    }
     let bytes = runs::tensors::to_bytes_with(&exported, Some(metadata), &path).map_err(Failure::failed)?;
     write_output(&path, &bytes)?;
     print(format!("{}: {parameters} tensors of step {}, and an example", path.display(), checkpoint.step));

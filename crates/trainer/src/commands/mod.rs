@@ -15,6 +15,7 @@ mod report;
 mod runs;
 mod tasks;
 pub mod train;
+mod trajectory;
 
 use clap::Subcommand;
 

@@ -1,8 +1,11 @@
 //! What a file holds, from its name and its first line.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+
+use data::files::Column;
 
 /// A kind of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +73,59 @@ impl Kind {
     }
 }
 
+/// What a config says of a file besides its kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// Names of tokens, where the lines have names instead of numbers.
+    pub names: Vec<String>,
+    /// Columns of numbers that are no time, where that is not all of them.
+    pub columns: Vec<String>,
+    /// JSON lines have a source.
+    pub has_source: bool,
+}
+
+impl Details {
+    /// Of a file that is of `kind`.
+    ///
+    /// # Errors
+    /// A file that can't be read, and a CSV file without a column of numbers.
+    pub fn of(path: &Path, kind: Kind) -> Result<Self, String> {
+        match kind {
+            Kind::Records if path.is_file() => Self::of_records(path),
+            Kind::Series if path.is_file() => Self::of_series(path),
+            _ => Ok(Self::default()),
+        }
+    }
+
+    fn of_records(path: &Path) -> Result<Self, String> {
+        let unreadable = |error: std::io::Error| format!("{} can't be read: {error}", path.display());
+        let (mut names, mut has_source) = (BTreeSet::new(), false);
+        for line in BufReader::new(File::open(path).map_err(unreadable)?).lines() {
+            // What is no line of ours is refused by whoever reads all of it, with its place.
+            let Ok(object) = serde_json::from_str::<serde_json::Value>(&line.map_err(unreadable)?) else { continue };
+            has_source |= object.get("source").is_some();
+            let tokens = ["tokens", "source"].into_iter().filter_map(|field| object.get(field)?.as_array());
+            names.extend(tokens.flatten().filter_map(|token| token.as_str()).map(String::from));
+        }
+        Ok(Self { names: names.into_iter().collect(), has_source, ..Self::default() })
+    }
+
+    fn of_series(path: &Path) -> Result<Self, String> {
+        let all = data::files::columns(path).map_err(|error| error.to_string())?;
+        let is_value = |column: &&Column| column.is_numeric && !column.rises;
+        let columns: Vec<String> = all.iter().filter(is_value).map(|column| column.name.clone()).collect();
+        if columns.is_empty() {
+            let names: Vec<&str> = all.iter().map(|column| column.name.as_str()).collect();
+            return Err(format!(
+                "{}: no column holds numbers that go up and down; there are {}",
+                path.display(),
+                names.join(", ")
+            ));
+        }
+        Ok(Self { columns: if columns.len() == all.len() { vec![] } else { columns }, ..Self::default() })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +151,24 @@ mod tests {
         for kind in [Kind::Text, Kind::Records, Kind::Series, Kind::Vectors] {
             assert_eq!(Kind::named(kind.name()), kind);
         }
+    }
+
+    #[test]
+    fn names_columns_and_sources_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            path
+        };
+        let path = write("a.jsonl", "{\"tokens\": [\"b\", \"a\"]}\n{\"tokens\": [\"a\"], \"source\": [\"c\"]}\n");
+        let details = Details::of(&path, Kind::Records).unwrap();
+        assert_eq!((details.names, details.has_source), (vec!["a".into(), "b".into(), "c".into()], true));
+        let path = write("b.csv", "time,load\n0,1\n1,3\n2,2\n");
+        assert_eq!(Details::of(&path, Kind::Series).unwrap().columns, ["load"]);
+        let path = write("c.csv", "heat,load\n2,1\n1,3\n2,2\n");
+        assert_eq!(Details::of(&path, Kind::Series), Ok(Details::default()));
+        let path = write("d.csv", "day,name\nx,1\ny,2\n");
+        assert!(Details::of(&path, Kind::Series).unwrap_err().contains("day, name"));
     }
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use runs::{Config, Experiment};
 
-use self::guess::Kind;
-use self::written::Proposal;
+use self::guess::{Details, Kind};
+use self::written::{Proposal, Source};
 use super::dry_run::Times;
 use super::files::write_output;
 use crate::machine::exit::{Failure, Success};
@@ -33,9 +33,6 @@ pub struct NewArguments {
     /// What is in it, where the file does not tell.
     #[arg(long, value_name = "KIND", value_parser = ["text", "records", "series", "vectors"])]
     pub kind: Option<String>,
-    /// A key of the config, such as task.horizon=12; may be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub overrides: Vec<String>,
     /// How long the sweep over heads may take on this machine; steps follow from it.
     #[arg(long, value_name = "MINUTES", default_value_t = 20.0, value_parser = parse_minutes)]
     pub minutes: f64,
@@ -55,8 +52,11 @@ fn parse_minutes(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(arguments: &NewArguments) -> Result<Success, Failure> {
-    let config_path = arguments.out.join(format!("{}.toml", arguments.name));
-    let sweep_path = arguments.out.join(format!("{}-heads.toml", arguments.name));
+    let beside_each_other = |ending: &str| {
+        let file = PathBuf::from(format!("{}{ending}.toml", arguments.name));
+        if arguments.out == Path::new(".") { file } else { arguments.out.join(file) }
+    };
+    let (config_path, sweep_path) = (beside_each_other(""), beside_each_other("-heads"));
     if let Some(there) = [&config_path, &sweep_path].into_iter().find(|path| path.exists() && !arguments.force) {
         return Err(Failure::usage(format!("{} is there already: --force writes it anew", there.display())));
     }
@@ -64,17 +64,16 @@ pub fn run(arguments: &NewArguments) -> Result<Success, Failure> {
         Some(kind) => Kind::named(kind),
         None => Kind::of(&arguments.from).map_err(Failure::usage)?,
     };
+    let details = Details::of(&arguments.from, kind).map_err(Failure::usage)?;
+    let vocab_file = (!details.names.is_empty()).then(|| format!("{}-vocab.txt", arguments.name));
+    if let Some(file) = &vocab_file {
+        write_output(&arguments.out.join(file), (details.names.join("\n") + "\n").as_bytes())?;
+    }
+    let source = Source { kind, files: beside(&arguments.from, &arguments.out), vocab_file, details };
     // Read once with the usual sizes, to see what is in it.
-    let files = beside(&arguments.from, &arguments.out);
-    let read = |text: &str| {
-        let origin = config_path.display().to_string();
-        Config::parse_with(text, &origin, &arguments.overrides).map_err(Failure::usage)
-    };
-    let config = read(&written::to_look(kind, &files))?;
-    let config = read(&Proposal::first(kind, &files, &config).config())?;
-    backend::warning(config.backend, &backend::open(config.backend).map_err(Failure::usage)?)
-        .into_iter()
-        .for_each(tell);
+    let read = |text: &str| Config::parse(text, &config_path.display().to_string()).map_err(Failure::usage);
+    let config = read(&source.to_look())?;
+    let config = read(&Proposal::first(&source, &config).config())?;
     print(shown::data(&config));
 
     // As many steps as the time allows, measured on a few.
@@ -84,11 +83,11 @@ pub fn run(arguments: &NewArguments) -> Result<Success, Failure> {
     unsafe { backend::set_threads(1) }; // as runs beside one another have
     let times = Times::measure(&config, &device)?;
     let at_once = facts::cores();
-    let proposal = Proposal::within(kind, &files, &config, times, at_once, arguments.minutes);
+    let proposal = Proposal::within(&source, &config, times, at_once, arguments.minutes);
     write_output(&config_path, proposal.config().as_bytes())?;
     write_output(&sweep_path, proposal.sweep(&arguments.name).as_bytes())?;
     // What was written is what is read.
-    let config = Config::load(&config_path, &arguments.overrides).map_err(Failure::usage)?;
+    let config = Config::load(&config_path, &[]).map_err(Failure::usage)?;
     Experiment::load(&sweep_path).map_err(Failure::usage)?;
     print(shown::next(&config, &proposal, &config_path, &sweep_path));
     Ok(Success::Done)

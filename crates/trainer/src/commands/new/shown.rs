@@ -44,12 +44,15 @@ pub fn data(config: &Config) -> String {
     let generator = data::Generator::new(task, Split::Train, Split::Train.data_seed(config.seed));
     for index in 0..SAMPLES {
         let text = task.explain(&generator.sample(index));
-        let mut shown: Vec<&str> = text.lines().take(LINES).collect();
-        let left = text.lines().count() - shown.len();
+        let all: Vec<&str> = text.lines().filter(|line| !line.ends_with("  padding")).collect();
+        let mut shown: Vec<&str> = all.iter().copied().take(LINES).collect();
+        // What the last line says is how it ends, or where its answer is.
+        let left = all.len().saturating_sub(LINES + 1);
         let more = format!("       ... and {}", count(left, "more line"));
         if left > 0 {
             shown.push(&more);
         }
+        shown.extend(all.last().filter(|_| all.len() > LINES));
         lines.push(format!("\ntraining sample {index}, as the model sees it: {}", shown.join("\n")));
     }
 
@@ -87,7 +90,7 @@ pub fn next(config: &Config, proposal: &Proposal, config_path: &Path, sweep_path
     let (config_path, sweep_path) = (config_path.display(), sweep_path.display());
     format!(
         "\nwritten:\n  {config_path}: {}, d_model {}, {} parameters, {} steps\n  {sweep_path}: {} of it, decided by {}, \
-         about {} on this machine\n\nnext:\n  trainer --config {config_path}            one run\n  trainer doctor {config_path}              is anything wrong?\n  \
+         about {} on this machine\n\nnext:\n  trainer --config {config_path}            one run\n  trainer doctor --config {config_path}     is anything wrong?\n  \
          trainer compare {sweep_path}       how many heads it needs",
         count(model.layers, "layer"),
         model.d_model,

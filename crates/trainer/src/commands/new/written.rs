@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use data::metrics::{BITS_PER_BYTE, NMSE, deciding};
 use runs::Config;
 
-use super::guess::Kind;
+use super::guess::{Details, Kind};
 use crate::commands::dry_run::Times;
 
 /// Least and most steps of a proposed run.
@@ -20,9 +20,8 @@ const PASSES: u64 = 60;
 /// What is proposed for some data.
 #[derive(Clone, Debug)]
 pub struct Proposal {
-    kind: Kind,
-    files: String,
-    /// Lines of `[task]` besides kind and files.
+    source: Source,
+    /// Lines of `[task]` besides those of the source.
     task: Vec<&'static str>,
     /// Lines of `[model]`, each with why.
     model: Vec<(String, &'static str)>,
@@ -36,27 +35,41 @@ pub struct Proposal {
     pub runs: u64,
 }
 
-/// A config that is only read, to see what the files hold.
-pub fn to_look(kind: Kind, files: &str) -> String {
-    // A task with a source needs an encoder, which the file has to tell first.
-    let model =
-        if kind == Kind::Records && has_source(files) { "[model]\narchitecture = \"encoder_decoder\"\n" } else { "" };
-    format!("[task]\nkind = \"{}\"\nfiles = {files:?}\n{model}", kind.name())
+/// What a config says of the data.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub kind: Kind,
+    /// The path as the config has it.
+    pub files: String,
+    /// The file of the tokens' names, beside the config.
+    pub vocab_file: Option<String>,
+    pub details: Details,
 }
 
-/// Whether the first line of JSON lines has a source.
-fn has_source(files: &str) -> bool {
-    use std::io::BufRead;
-    let Ok(file) = std::fs::File::open(files) else { return false };
-    let mut line = String::new();
-    let read = std::io::BufReader::new(file).read_line(&mut line);
-    let first: Option<serde_json::Value> = read.ok().and_then(|_| serde_json::from_str(&line).ok());
-    first.is_some_and(|first| first.get("source").is_some())
+impl Source {
+    /// Lines of `[task]` that say where the data are.
+    fn task(&self) -> String {
+        let mut text = format!("[task]\nkind = \"{}\"\nfiles = {:?}\n", self.kind.name(), self.files);
+        if let Some(vocab_file) = &self.vocab_file {
+            let _ = writeln!(text, "vocab_file = {vocab_file:?}");
+        }
+        if !self.details.columns.is_empty() {
+            let _ = writeln!(text, "columns = {:?}", self.details.columns);
+        }
+        text
+    }
+
+    /// A config that is only read, to see what the files hold.
+    pub fn to_look(&self) -> String {
+        let model = if self.details.has_source { "[model]\narchitecture = \"encoder_decoder\"\n" } else { "" };
+        format!("{}{model}", self.task())
+    }
 }
 
 impl Proposal {
     /// By what is in the files, before anything is timed.
-    pub fn first(kind: Kind, files: &str, seen: &Config) -> Self {
+    pub fn first(source: &Source, seen: &Config) -> Self {
+        let kind = source.kind;
         let task = &seen.task.task;
         let training = task.stored().map_or(0, |stored| stored.available(data::Split::Train));
         let tokens =
@@ -89,7 +102,7 @@ impl Proposal {
                 "seq_len = 64                # bytes that are read",
                 "# unit = \"characters\"       # for a text that is not ASCII",
             ],
-            Kind::Records => vec!["# vocab_file = \"names.txt\"  # a name of a token on each line"],
+            Kind::Records => vec![],
             Kind::Series => vec![
                 "window = 64                 # rows that are read",
                 "horizon = 1                 # rows that are said",
@@ -97,13 +110,13 @@ impl Proposal {
             Kind::Vectors => vec![],
         };
         let runs = HEADS.iter().filter(|heads| d_model % **heads == 0).count() as u64 * PAIRS;
-        Self { kind, files: files.into(), task, model, metric: (deciding.key, margin), steps: 1000, minutes: 0.0, runs }
+        Self { source: source.clone(), task, model, metric: (deciding.key, margin), steps: 1000, minutes: 0.0, runs }
     }
 
     /// With as many steps as `minutes` allow for the sweep, where a run of `config` takes `times` and `at_once` of them run beside one
     /// another.
-    pub fn within(kind: Kind, files: &str, config: &Config, times: Times, at_once: usize, minutes: f64) -> Self {
-        let proposal = Self::first(kind, files, config);
+    pub fn within(source: &Source, config: &Config, times: Times, at_once: usize, minutes: f64) -> Self {
+        let proposal = Self::first(source, config);
         let of_run = |steps: u64| {
             let mut config = config.clone();
             (config.train.steps, config.train.eval_every) = (steps, every(steps));
@@ -123,17 +136,16 @@ impl Proposal {
 
     /// The config file.
     pub fn config(&self) -> String {
+        let what = match self.source.kind {
+            Kind::Text => "The next byte of a text",
+            Kind::Records => "Sequences",
+            Kind::Series => "A time series",
+            Kind::Vectors => "Vectors",
+        };
         let mut text = format!(
-            "# {} from {}, written by `trainer new`. What is not here has its default: --dry-run shows it all.\n\n[task]\nkind = \"{}\"\nfiles = {:?}\n",
-            match self.kind {
-                Kind::Text => "The next byte of a text",
-                Kind::Records => "Sequences",
-                Kind::Series => "A time series",
-                Kind::Vectors => "Vectors",
-            },
-            self.files.rsplit('/').next().unwrap_or_default(),
-            self.kind.name(),
-            self.files,
+            "# {what} from {}, written by `trainer new`. What is not here has its default: --dry-run shows it all.\n\n{}",
+            self.source.files.rsplit('/').next().unwrap_or_default(),
+            self.source.task(),
         );
         for line in &self.task {
             let _ = writeln!(text, "{line}");

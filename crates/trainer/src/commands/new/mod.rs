@@ -52,6 +52,12 @@ fn parse_minutes(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(arguments: &NewArguments) -> Result<Success, Failure> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if arguments.name.is_empty() || arguments.name.starts_with('.') || !arguments.name.chars().all(is_plain) {
+        return Err(Failure::usage(
+            "NAME becomes that of files: letters, digits, `_`, `-` and `.`, not beginning with `.`",
+        ));
+    }
     let beside_each_other = |ending: &str| {
         let file = PathBuf::from(format!("{}{ending}.toml", arguments.name));
         if arguments.out == Path::new(".") { file } else { arguments.out.join(file) }
@@ -78,9 +84,9 @@ pub fn run(arguments: &NewArguments) -> Result<Success, Failure> {
 
     // As many steps as the time allows, measured on a few.
     tell("measuring how fast this machine takes a step ...");
-    let device = backend::open(config.backend).map_err(Failure::usage)?;
     // SAFETY: nothing has started another thread yet.
     unsafe { backend::set_threads(1) }; // as runs beside one another have
+    let device = backend::open(config.backend).map_err(Failure::usage)?;
     let times = Times::measure(&config, &device)?;
     let at_once = facts::cores();
     let proposal = Proposal::within(&source, &config, times, at_once, arguments.minutes);

@@ -14,7 +14,6 @@ use crate::file_error::FileError;
 use crate::order::Sets;
 use crate::parameter::Parameter;
 use crate::random::Stream;
-use crate::readout::WithReadout;
 use crate::sample::{NumberSizes, Sample, SourceSizes};
 use crate::stored::{self, Stored};
 
@@ -86,6 +85,11 @@ pub trait Definition: Any + fmt::Debug + Send + Sync {
     /// Whether a read-out token stands before every sample, where its one answer is asked for: see [`Task::with_readout`].
     fn readout(&self) -> bool {
         false
+    }
+
+    /// The task that this one is but for its read-out; `None` without one.
+    fn plain(&self) -> Option<&Task> {
+        None
     }
 
     /// Whether an answer depends on later positions too, so that a causal model can't know it.
@@ -207,22 +211,7 @@ impl Task {
     /// The parameters as the type that they have, where the task is a `T`.
     pub fn downcast<T: Definition>(&self) -> Option<&T> {
         let any: &dyn Any = &*self.0;
-        match any.downcast_ref::<WithReadout>() {
-            Some(WithReadout(task)) => task.downcast(),
-            None => any.downcast_ref(),
-        }
-    }
-
-    /// The same task with a read-out token before every sample, at which its one answer is asked for instead of at the last real
-    /// position; the task itself where it has one, or has not [one answer](Definition::one_answer) for the whole sample.
-    ///
-    /// Samples are longer by that position. Its token is [`Definition::vocab`], which no other is, and its numbers are 0: a
-    /// model has something of its own to read there.
-    pub fn with_readout(&self) -> Self {
-        if self.readout() || !self.one_answer() || self.source().is_some() {
-            return self.clone();
-        }
-        Self::new(WithReadout(self.clone()))
+        self.plain().map_or_else(|| any.downcast_ref(), Self::downcast)
     }
 
     /// Kind and parameters as text that is the same for the same task only. Files go by what they hold, wherever they lie.

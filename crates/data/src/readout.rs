@@ -16,6 +16,20 @@ use crate::stored::Stored;
 #[derive(Debug)]
 pub(crate) struct WithReadout(pub Task);
 
+impl Task {
+    /// The same task with a read-out token before every sample, at which its one answer is asked for instead of at the last real
+    /// position; the task itself where it has one, or has not [one answer](Definition::one_answer) for the whole sample.
+    ///
+    /// Samples are longer by that position. Its token is [`Definition::vocab`], which no other is, and its numbers are 0: a
+    /// model has something of its own to read there.
+    pub fn with_readout(&self) -> Self {
+        if self.readout() || !self.one_answer() || self.source().is_some() {
+            return self.clone();
+        }
+        Self::new(WithReadout(self.clone()))
+    }
+}
+
 /// `sample` behind a read-out whose token is `token`, which is asked for what was asked last.
 pub(crate) fn with_readout(sample: Sample, token: u32) -> Sample {
     let Sample { mut tokens, mut targets, real, source, numbers } = sample;
@@ -114,6 +128,10 @@ impl Definition for WithReadout {
 
     fn readout(&self) -> bool {
         true
+    }
+
+    fn plain(&self) -> Option<&Task> {
+        Some(&self.0)
     }
 
     fn both_ways(&self) -> bool {

@@ -10,7 +10,8 @@ use crate::cache::{KeyValues, Past};
 use crate::call::{Call, LayerGating};
 use crate::dropout::DropoutSite;
 use crate::initial::InitialWeights;
-use crate::layers::{Mlp, StreamNorm, normed};
+use crate::layers::Mlp;
+use crate::norm::{StreamNorm, normed};
 use crate::positions::Span;
 use crate::trace::Trace;
 

@@ -14,7 +14,8 @@ use crate::dropout::DropoutSite;
 use crate::embedding::InputEmbedding;
 use crate::encoder::{Encoded, Encoder};
 use crate::initial::InitialWeights;
-use crate::layers::{NumberInput, StreamNorm, normed, projected};
+use crate::layers::{NumberInput, projected};
+use crate::norm::{StreamNorm, normed};
 use crate::positions::{PositionEmbedding, Span};
 
 /// Token and position embedding (or a layer that reads numbers), blocks, final norm, output layer.

@@ -10,7 +10,7 @@ use crate::call::{Call, CallError, LayerGating, Source};
 use crate::dropout::DropoutSite;
 use crate::embedding::{InputEmbedding, embed};
 use crate::initial::InitialWeights;
-use crate::layers::{StreamNorm, normed};
+use crate::norm::{StreamNorm, normed};
 use crate::positions::{PositionEmbedding, Span};
 
 /// Token and position embedding of the source, blocks without a causal mask, final norm.

@@ -8,11 +8,8 @@ use burn::module::Param;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::layers::StreamNorm;
+use crate::norm::StreamNorm;
 use crate::random::Stream;
-
-/// Added to the variance in every norm, as in PyTorch.
-pub(crate) const NORM_EPSILON: f64 = 1e-5;
 
 /// Makes initialised layers; each call names the path its parameters have in the model.
 pub struct InitialWeights<'a> {

@@ -31,6 +31,7 @@ pub mod embedding;
 pub mod encoder;
 pub mod initial;
 pub mod layers;
+pub mod norm;
 pub mod parameters;
 pub mod positions;
 pub mod trace;

@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 
 use crate::{
     checkpoint::{Checkpoint, Checkpoints, Latest},
@@ -21,7 +21,7 @@ use crate::{
     manifest::Manifest,
     metrics::{MetricLine, TimingLine, read_metrics, read_timings_of},
     origin::Origin,
-    sealed,
+    sealed::{self, Named},
     snapshots::Snapshot,
     summary::{Status, Summary},
     test_scores::TestScores,
@@ -35,14 +35,6 @@ pub struct OpenRun {
     manifest: Manifest,
     origin: Origin,
     state: State,
-}
-
-/// A file of a run that is not sealed by its own type.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Named<O, T> {
-    pub origin: O,
-    #[serde(flatten)]
-    pub content: T,
 }
 
 impl RunDirectory {

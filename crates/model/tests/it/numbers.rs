@@ -108,14 +108,12 @@ fn what_stands_at_a_read_out_changes_nothing(backend: &Backend) {
     let config = ModelConfig { readout: true, ..config() };
     let said = |model: &Decoder, numbers: Tensor<3>| values(model.forward(numbers, Call::default()).unwrap().logits);
     let model = Decoder::new(&config, DIMS, 0, &backend.device).unwrap();
-    let numbers = scrambled([2, 6, 3], 1, backend);
-    let other = |first: usize| {
-        let shape = [2, 1, 3];
-        let changed = Tensor::<3>::full(shape, 7.0, &backend.device);
-        Tensor::cat(
-            vec![numbers.clone().narrow(1, 0, first), changed, numbers.clone().narrow(1, first + 1, 5 - first)],
-            1,
-        )
+    let numbers: Tensor<3> = scrambled([2, 6, 3], 1, backend);
+    // With other numbers at a position of both samples.
+    let other = |position: usize| {
+        let mut all = values(numbers.clone());
+        (0..2).for_each(|b| all[(b * 6 + position) * 3..][..3].fill(7.0));
+        Tensor::<3>::from_data(TensorData::new(all, [2, 6, 3]), &backend.device)
     };
     assert_eq!(said(&model, numbers.clone()), said(&model, other(0)));
     let (before, after) = (said(&model, numbers.clone()), said(&model, other(5)));

@@ -22,7 +22,8 @@ pub fn data(config: &Config) -> String {
     let task = &config.task.task;
     let mut lines = vec![];
     for file in task.stored().iter().flat_map(|stored| stored.files()) {
-        lines.push(format!("{}: {} ({})", file.path.display(), bytes(file.bytes), file.role));
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+        lines.push(format!("{name}: {} ({})", bytes(file.bytes), file.role));
     }
     lines.push(format!("{}: {}", task.kind(), task_sizes(task)));
     let sets = &config.task.sets;

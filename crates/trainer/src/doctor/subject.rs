@@ -44,14 +44,16 @@ pub struct Subject<'a> {
 pub struct Inputs {
     /// Tokens, targets and sources.
     pub batch: data::Batch,
-    /// `[B, L]`, row-major: positions that hold padding; no task of ours has any here.
+    /// `[B, L]`, row-major: positions that hold padding.
     pub padding: Option<Vec<bool>>,
 }
 
 impl Inputs {
-    /// A batch without padding of its own.
+    /// A batch with the padding that training tells the model of: none beside a source, where it comes last and a causal decoder reads
+    /// nothing of it.
     pub fn new(batch: data::Batch) -> Self {
-        Self { batch, padding: None }
+        let padding = (batch.source.is_none() && batch.padding.contains(&true)).then(|| batch.padding.clone());
+        Self { batch, padding }
     }
 }
 

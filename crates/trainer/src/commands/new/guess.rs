@@ -82,6 +82,13 @@ pub struct Details {
     pub columns: Vec<String>,
     /// JSON lines have a source.
     pub has_source: bool,
+    /// Rows or bytes of a sample, so that each part has room for some: 64, or fewer of a short file.
+    pub length: usize,
+}
+
+/// A twentieth of what there is, since a tenth is the test part; 4 to 64.
+fn length_of(rows: u64) -> usize {
+    (rows / 20).clamp(4, 64) as usize
 }
 
 impl Details {
@@ -93,7 +100,11 @@ impl Details {
         match kind {
             Kind::Records if path.is_file() => Self::of_records(path),
             Kind::Series if path.is_file() => Self::of_series(path),
-            _ => Ok(Self::default()),
+            Kind::Text => {
+                let bytes = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|found| found.len());
+                Ok(Self { length: length_of(bytes.unwrap_or(u64::MAX)), ..Self::default() })
+            }
+            _ => Ok(Self { length: length_of(u64::MAX), ..Self::default() }),
         }
     }
 
@@ -122,7 +133,10 @@ impl Details {
                 names.join(", ")
             ));
         }
-        Ok(Self { columns: if columns.len() == all.len() { vec![] } else { columns }, ..Self::default() })
+        let unreadable = |error: std::io::Error| format!("{} can't be read: {error}", path.display());
+        let lines = BufReader::new(File::open(path).map_err(unreadable)?).split(b'\n').count() as u64;
+        let columns = if columns.len() == all.len() { vec![] } else { columns };
+        Ok(Self { columns, length: length_of(lines), ..Self::default() })
     }
 }
 
@@ -167,7 +181,8 @@ mod tests {
         let path = write("b.csv", "time,load\n0,1\n1,3\n2,2\n");
         assert_eq!(Details::of(&path, Kind::Series).unwrap().columns, ["load"]);
         let path = write("c.csv", "heat,load\n2,1\n1,3\n2,2\n");
-        assert_eq!(Details::of(&path, Kind::Series), Ok(Details::default()));
+        let details = Details::of(&path, Kind::Series).unwrap();
+        assert_eq!((details.columns, details.length), (vec![], 4));
         let path = write("d.csv", "day,name\nx,1\ny,2\n");
         assert!(Details::of(&path, Kind::Series).unwrap_err().contains("day, name"));
     }

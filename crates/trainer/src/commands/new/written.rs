@@ -56,6 +56,12 @@ impl Source {
         if !self.details.columns.is_empty() {
             let _ = writeln!(text, "columns = {:?}", self.details.columns);
         }
+        let length = self.details.length;
+        match self.kind {
+            Kind::Text => text += &format!("{:27} # bytes that are read\n", format!("seq_len = {length}")),
+            Kind::Series => text += &format!("{:27} # rows that are read\n", format!("window = {length}")),
+            Kind::Records | Kind::Vectors => {}
+        }
         text
     }
 
@@ -98,16 +104,9 @@ impl Proposal {
         let deciding = deciding(task);
         let margin = if deciding == &BITS_PER_BYTE { 0.03 } else { 0.02 };
         let task = match kind {
-            Kind::Text => vec![
-                "seq_len = 64                # bytes that are read",
-                "# unit = \"characters\"       # for a text that is not ASCII",
-            ],
-            Kind::Records => vec![],
-            Kind::Series => vec![
-                "window = 64                 # rows that are read",
-                "horizon = 1                 # rows that are said",
-            ],
-            Kind::Vectors => vec![],
+            Kind::Text => vec!["# unit = \"characters\"       # for a text that is not ASCII"],
+            Kind::Series => vec!["horizon = 1                 # rows that are said"],
+            Kind::Records | Kind::Vectors => vec![],
         };
         let runs = HEADS.iter().filter(|heads| d_model % **heads == 0).count() as u64 * PAIRS;
         Self { source: source.clone(), task, model, metric: (deciding.key, margin), steps: 1000, minutes: 0.0, runs }

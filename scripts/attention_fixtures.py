@@ -158,15 +158,23 @@ def embedded(p, tokens, path, positions):
 
 
 def stack(p, path, x, forbidden, memory=None, memory_forbidden=None, heads=4, kv_heads=4, positions="learned",
-          merge="concat", norm=True, residual=True, mlp=True, **_):
+          merge="concat", norm=True, residual=True, mlp=True, post=False, activation=F.gelu, **_):
     """The normed output [B, L, D] of the blocks under a path, their maps, and those of their cross-attentions."""
 
     def linear(name, z):
         z = z @ p[f"{name}.weight"]
         return z + p[f"{name}.bias"] if f"{name}.bias" in p else z
 
-    def normed(name, z):
+    def any_norm(name, z):
+        if f"{name}.factor" in p:
+            return F.normalize(z, dim=-1) * p[f"{name}.factor"]
         return F.layer_norm(z, (D,), p[f"{name}.gamma"], p[f"{name}.beta"]) if norm else z
+
+    def normed(name, z):
+        return z if post else any_norm(name, z)
+
+    def after(name, z):
+        return any_norm(name, z) if post else z
 
     def attend(name, z, other, forbidden, positions):
         q = split(linear(f"{name}.query", z), heads)
@@ -185,15 +193,16 @@ def stack(p, path, x, forbidden, memory=None, memory_forbidden=None, heads=4, kv
         z = normed(f"{block}.norm1", x)
         change, maps = attend(f"{block}.attention", z, z, forbidden, positions)
         all_maps.append(maps)
-        x = x + change if residual else change
+        x = after(f"{block}.norm1", x + change if residual else change)
         if memory is not None:
             z = normed(f"{block}.norm_cross", x)
             change, maps = attend(f"{block}.cross_attention", z, memory, memory_forbidden, "none")
             all_cross_maps.append(maps)
-            x = x + change if residual else change
+            x = after(f"{block}.norm_cross", x + change if residual else change)
         if mlp:
-            change = linear(f"{block}.mlp.down", F.gelu(linear(f"{block}.mlp.up", normed(f"{block}.norm2", x))))
-            x = x + change if residual else change
+            up = linear(f"{block}.mlp.up", normed(f"{block}.norm2", x))
+            change = linear(f"{block}.mlp.down", activation(up))
+            x = after(f"{block}.norm2", x + change if residual else change)
     return normed(f"{path}norm", x), all_maps, all_cross_maps
 
 
@@ -375,9 +384,117 @@ def encoder_decoder_fixtures():
     save("encoder_decoder.safetensors", out)
 
 
+# --- Models that read and say numbers ---------------------------------------------------------------------------------
+
+I, O = 3, 2  # numbers read and said at a position
+
+
+def number_parameters():
+    p = {key: value for key, value in decoder_parameters().items() if "token" not in key and "position" not in key}
+    for name, rows, columns in (("input.linear", I, D), ("input.up", I, FF), ("input.down", FF, D), ("logits", D, O)):
+        p[f"{name}.weight"], p[f"{name}.bias"] = normal(rows, columns, scale=rows**-0.5), normal(columns, scale=0.2)
+    for layer in range(LAYERS):
+        for norm in ("norm1", "norm2"):
+            p[f"blocks.{layer}.{norm}.factor"] = 1 + normal(1, scale=0.2)
+    p["norm.factor"] = 1 + normal(1, scale=0.2)
+    return p | {"readout": normal(D)}
+
+
+def number_model(p, numbers, padding, input_layers=1, output_layer=True, readout=False, **options):
+    """What is said [B, L, O] (or [B, L, D]), and the maps of each layer."""
+
+    def linear(name, z):
+        return z @ p[f"{name}.weight"] + p[f"{name}.bias"]
+
+    read = numbers[:, 1:] if readout else numbers
+    x = {0: lambda: read, 1: lambda: linear("input.linear", read),
+         2: lambda: linear("input.down", F.relu(linear("input.up", read)))}[input_layers]()
+    if readout:
+        x = torch.cat([p["readout"].expand(len(x), 1, D), x], dim=1)
+    forbidden = padding[:, None, None, :].expand(-1, 1, x.shape[1], -1)
+    x, maps, _ = stack(p, "", x, forbidden, positions="none", **options)
+    return (linear("logits", x) if output_layer else x), maps
+
+
+def post_norm_by_torch_layers(p, numbers, padding):
+    """The same as `post` says by nn.TransformerEncoderLayer."""
+    x = numbers @ p["input.linear.weight"] + p["input.linear.bias"]
+    for layer in range(LAYERS):
+        block = f"blocks.{layer}"
+        bias = torch.cat([p[f"{block}.attention.query.bias"], torch.zeros(D, dtype=torch.float64),
+                          p[f"{block}.attention.value.bias"]])
+        state = {
+            "self_attn.in_proj_weight": torch.cat([p[f"{block}.attention.{part}.weight"].T for part in ("query", "key", "value")]),
+            "self_attn.in_proj_bias": bias,
+            "self_attn.out_proj.weight": p[f"{block}.attention.output.weight"].T,
+            "self_attn.out_proj.bias": p[f"{block}.attention.output.bias"],
+        }
+        for theirs, ours in (("linear1", "mlp.up"), ("linear2", "mlp.down")):
+            state |= {f"{theirs}.weight": p[f"{block}.{ours}.weight"].T, f"{theirs}.bias": p[f"{block}.{ours}.bias"]}
+        for norm in ("norm1", "norm2"):
+            state |= {f"{norm}.weight": p[f"{block}.{norm}.gamma"], f"{norm}.bias": p[f"{block}.{norm}.beta"]}
+        module = torch.nn.TransformerEncoderLayer(D, 4, FF, activation="relu", batch_first=True, dtype=torch.float64).eval()
+        x = torch.func.functional_call(module, state, (x,), {"src_key_padding_mask": padding})
+    return x @ p["logits.weight"] + p["logits.bias"]
+
+
+NUMBER_VARIANTS = {
+    "pre": {},
+    "post": {"post": True, "activation": F.relu},
+    "length": {"post": True, "activation": F.relu, "length": True, "input_layers": 0, "output_layer": False},
+    "pre_length": {"length": True},
+    "readout": {"input_layers": 2, "readout": True, "norm": False, "residual": False},
+}
+
+
+def chosen_numbers(p, input_layers=1, output_layer=True, readout=False, norm=True, length=False, post=False, **_):
+    keep = {0: (), 1: ("input.linear",), 2: ("input.up", "input.down")}[input_layers]
+    out = {}
+    for key, value in p.items():
+        is_norm = key.split(".")[-2] in ("norm", "norm1", "norm2") if "." in key else False
+        if (
+            key.startswith("input") and not key.startswith(keep or "-")
+            or key.startswith("logits") and not output_layer
+            or key == "readout" and not readout
+            or is_norm and (not norm or length != key.endswith("factor"))
+            or post and key.startswith("norm.")
+            or key.endswith("key.bias")
+        ):
+            continue
+        out[key] = value
+    return out
+
+
+def number_fixtures():
+    torch.manual_seed(3)
+    p = number_parameters()
+    padding = torch.zeros(B, L, dtype=torch.bool)
+    padding[1, 4:] = True
+    scored = ~padding & (torch.rand(B, L) < 0.7)
+    scored[:, 0] = True
+    out = {f"parameters/{key}": value for key, value in p.items()} | {"padding": padding, "scored": scored}
+    for name, options in NUMBER_VARIANTS.items():
+        wide = options.get("input_layers") == 0
+        numbers, wanted = normal(B, L, D if wide else I), normal(B, L, D if wide else O)
+        asked = scored.clone()
+        if options.get("readout"):
+            asked[:, 1:] = False
+        leaves = {key: leaf(value) for key, value in chosen_numbers(p, **options).items()}
+        said, maps = number_model(leaves, numbers, padding, **options)
+        if name == "post":
+            other = post_norm_by_torch_layers(leaves, numbers, padding)
+            torch.testing.assert_close(other[~padding], said[~padding], rtol=1e-12, atol=1e-12)
+        loss = F.mse_loss(said[asked], wanted[asked])
+        out |= {f"{name}/numbers": numbers, f"{name}/wanted": wanted, f"{name}/scored": asked}
+        out |= {f"{name}/said": said, f"{name}/loss": loss[None], f"{name}/maps": torch.stack(maps)}
+        out |= {f"{name}/gradient.{key}": value for key, value in gradients(loss, leaves).items()}
+    save("numbers.safetensors", out)
+
+
 if __name__ == "__main__":
     assert torch.__version__.startswith("2.15"), torch.__version__
     FOLDER.mkdir(parents=True, exist_ok=True)
     attention_fixtures()
     decoder_fixtures()
     encoder_decoder_fixtures()
+    number_fixtures()

@@ -1,24 +1,33 @@
 //! From a batch on the host to tensors on a device, and the numbers that a batch is judged by.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use data::metrics::{ACCURACY, LOSS, Scores};
+use data::metrics::{ACCURACY, BITS_PER_BYTE, LOSS, MAE, MSE, NMSE, Scores, Yardstick};
 use kernels::cross_entropy;
-use model::{Call, Source};
+use model::{Call, Input, Source};
 
 /// A batch on a device, with its scored positions picked out.
 pub struct DeviceBatch {
-    /// `[B, L]`.
-    pub tokens: Tensor<2, Int>,
+    /// Tokens `[B, L]`, or numbers `[B, L, I]`.
+    pub input: Input,
     /// Flat positions `b·L + t` that are scored, `[N]`.
     pub scored: Tensor<1, Int>,
-    /// Their targets, `[N]`.
-    pub targets: Tensor<1, Int>,
-    /// Their targets on the host.
-    pub host_targets: Vec<i32>,
+    /// What should be said there.
+    pub answers: Answers,
     /// The sample that each belongs to, `[N]`.
     pub samples: Vec<usize>,
     /// What an encoder reads, in sequence-to-sequence tasks.
     pub source: Option<DeviceSource>,
+    /// `[B, L]`, row-major: true = padding. None where there is none, or where the only stack that reads the positions is a causal
+    /// decoder beside an encoder: padding comes last, where such a stack reads nothing of it.
+    padding: Option<Vec<bool>>,
+}
+
+/// What should be said at the scored positions, on a device and on the host.
+pub enum Answers {
+    /// A class each, `[N]`.
+    Classes { targets: Tensor<1, Int>, on_host: Vec<i32> },
+    /// O numbers each, `[N, O]`.
+    Numbers { targets: Tensor<2>, on_host: Vec<f32> },
 }
 
 /// The sources of a batch on a device.
@@ -44,64 +53,99 @@ impl DeviceSource {
     }
 }
 
+/// What a model reads of `batch`: its numbers where it has some to read, or else its tokens.
+pub fn input(batch: &data::Batch, device: &Device) -> Input {
+    let (b, l) = (batch.batch, batch.len);
+    match batch.numbers.as_ref().map(|numbers| &numbers.inputs).filter(|inputs| !inputs.is_empty()) {
+        Some(inputs) => {
+            let width = inputs.len() / (b * l).max(1);
+            Input::Numbers(Tensor::from_data(TensorData::new(inputs.clone(), [b, l, width]), device))
+        }
+        None => Input::Tokens(Tensor::from_data(TensorData::new(batch.tokens.clone(), [b, l]), device)),
+    }
+}
+
+impl Answers {
+    /// Flat positions that are scored, and what should be said there.
+    fn of(batch: &data::Batch, device: &Device) -> (Vec<i32>, Self) {
+        let numbers = batch.numbers.as_ref().filter(|numbers| !numbers.targets.is_empty());
+        let Some(numbers) = numbers else {
+            let (positions, on_host) = batch.scored_positions();
+            let targets = Tensor::from_data(TensorData::new(on_host.clone(), [on_host.len()]), device);
+            return (positions, Self::Classes { targets, on_host });
+        };
+        let width = numbers.targets.len() / numbers.scored.len().max(1);
+        let scored = || numbers.scored.iter().enumerate().filter(|(_, scored)| **scored).map(|(position, _)| position);
+        let row = |position: usize| &numbers.targets[position * width..(position + 1) * width];
+        let on_host: Vec<f32> = scored().flat_map(row).copied().collect();
+        let positions: Vec<i32> = scored().map(|position| position as i32).collect();
+        let targets = Tensor::from_data(TensorData::new(on_host.clone(), [positions.len(), width]), device);
+        (positions, Self::Numbers { targets, on_host })
+    }
+}
+
 impl DeviceBatch {
     /// None where no position is scored: such a batch weighs nothing.
     pub fn new(batch: &data::Batch, device: &Device) -> Option<Self> {
-        let (positions, targets) = batch.scored_positions();
-        let n = targets.len();
+        if batch.scored() == 0 {
+            return None;
+        }
+        let (positions, answers) = Answers::of(batch, device);
+        let n = positions.len();
         let samples = positions.iter().map(|&position| position as usize / batch.len).collect();
-        (n > 0).then(|| Self {
-            tokens: Tensor::from_data(TensorData::new(batch.tokens.clone(), [batch.batch, batch.len]), device),
+        let has_padding = batch.source.is_none() && batch.padding.contains(&true);
+        Some(Self {
+            input: input(batch, device),
             scored: Tensor::from_data(TensorData::new(positions, [n]), device),
-            targets: Tensor::from_data(TensorData::new(targets.clone(), [n]), device),
-            host_targets: targets,
+            answers,
             samples,
             source: DeviceSource::new(batch, device),
+            padding: has_padding.then(|| batch.padding.clone()),
         })
     }
 
-    /// What a model takes besides the tokens: scored positions, and sources where there are any.
+    /// What a model takes besides its input: scored positions, padding, and sources where there are any.
     pub fn call(&self) -> Call<'_> {
-        Call { scored: Some(&self.scored), source: self.source.as_ref().map(DeviceSource::call), ..Default::default() }
+        Call {
+            scored: Some(&self.scored),
+            padding: self.padding.as_deref(),
+            source: self.source.as_ref().map(DeviceSource::call),
+            ..Default::default()
+        }
     }
 }
 
 /// Sums over scored positions, on the host in f64, so that averages do not depend on how samples fall into batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Sum of the losses in nats.
+    /// Sum of the losses: of classes in nats, of numbers the mean squared error of a position.
     pub loss: f64,
     /// Positions whose largest logit is at the target.
     pub correct: u64,
     /// Scored positions.
     pub scored: u64,
+    /// Sum of the mean absolute errors of positions, where numbers are said.
+    pub absolute: Option<f64>,
 }
 
 impl Tally {
-    /// The tally of one batch's losses `[N]` and logits `[N, V]`.
-    pub fn of(losses: Tensor<1>, logits: Tensor<2>, targets: &[i32]) -> Self {
-        let predicted = logits.argmax(1).into_data();
-        let correct =
-            predicted.iter::<i64>().zip(targets).filter(|&(guess, &target)| guess == i64::from(target)).count();
-        let loss = losses.into_data().iter::<f32>().map(f64::from).sum();
-        Self { loss, correct: correct as u64, scored: targets.len() as u64 }
+    /// The tally of one batch's losses `[N]` and logits `[N, outputs]`.
+    pub fn of(losses: Tensor<1>, logits: Tensor<2>, batch: &DeviceBatch) -> Self {
+        let mut whole = Self::default();
+        of_positions(losses, logits, batch).into_iter().for_each(|one| whole.add(one));
+        whole
     }
 
-    /// The tallies of each sample of one batch, in their order, of those that have a scored position.
-    pub fn of_samples(losses: Tensor<1>, logits: Tensor<2>, batch: &DeviceBatch) -> Vec<Self> {
-        let predicted = logits.argmax(1).into_data();
-        let is_right =
-            predicted.iter::<i64>().zip(&batch.host_targets).map(|(guess, &target)| guess == i64::from(target));
-        let losses = losses.into_data();
+    /// The tallies of each sample of one batch, in their order, of those that have a scored position, with the sample.
+    pub fn of_samples(losses: Tensor<1>, logits: Tensor<2>, batch: &DeviceBatch) -> Vec<(usize, Self)> {
         let mut tallies: Vec<(usize, Self)> = vec![];
-        for ((loss, is_right), &sample) in losses.iter::<f32>().zip(is_right).zip(&batch.samples) {
-            let own = Self { loss: f64::from(loss), correct: u64::from(is_right), scored: 1 };
+        for (own, &sample) in of_positions(losses, logits, batch).into_iter().zip(&batch.samples) {
             match tallies.last_mut() {
                 Some((last, tally)) if *last == sample => tally.add(own),
                 _ => tallies.push((sample, own)),
             }
         }
-        tallies.into_iter().map(|(_, tally)| tally).collect()
+        tallies
     }
 
     /// Adds another batch.
@@ -109,11 +153,25 @@ impl Tally {
         self.loss += other.loss;
         self.correct += other.correct;
         self.scored += other.scored;
+        if let Some(absolute) = other.absolute {
+            self.absolute = Some(self.absolute.unwrap_or(0.0) + absolute);
+        }
     }
 
-    /// Every metric that can be computed from the sums; NaN where nothing is scored.
-    pub fn scores(&self) -> Scores {
-        Scores::default().with(&LOSS, self.mean_loss()).with(&ACCURACY, self.accuracy())
+    /// Every metric that can be computed from the sums, on the set that `yardstick` is of; NaN where nothing is scored.
+    pub fn scores(&self, yardstick: &Yardstick) -> Scores {
+        let loss = self.mean_loss();
+        match (self.absolute, yardstick.bytes_per_answer) {
+            (Some(absolute), _) => Scores::default()
+                .with(&MSE, loss)
+                .with(&NMSE, loss / yardstick.variance)
+                .with(&MAE, absolute / self.scored as f64),
+            (None, None) => Scores::default().with(&LOSS, loss).with(&ACCURACY, self.accuracy()),
+            (None, Some(bytes)) => Scores::default()
+                .with(&LOSS, loss)
+                .with(&ACCURACY, self.accuracy())
+                .with(&BITS_PER_BYTE, loss / std::f64::consts::LN_2 / bytes),
+        }
     }
 
     /// Mean loss over scored positions; NaN where there are none.
@@ -127,7 +185,39 @@ impl Tally {
     }
 }
 
-/// The loss of each scored position of `batch` under logits `[N, V]`.
+/// The tally of every scored position, in their order.
+fn of_positions(losses: Tensor<1>, logits: Tensor<2>, batch: &DeviceBatch) -> Vec<Tally> {
+    let losses = losses.into_data();
+    let losses = losses.iter::<f32>().map(f64::from);
+    match &batch.answers {
+        Answers::Classes { on_host, .. } => {
+            let predicted = logits.argmax(1).into_data();
+            let is_right = predicted.iter::<i64>().zip(on_host).map(|(guess, &target)| guess == i64::from(target));
+            let one = |(loss, is_right)| Tally { loss, correct: u64::from(is_right), scored: 1, absolute: None };
+            losses.zip(is_right).map(one).collect()
+        }
+        Answers::Numbers { on_host, .. } => {
+            let width = on_host.len() / batch.samples.len().max(1);
+            let said: Vec<f32> = logits.into_data().iter::<f32>().collect();
+            let rows = said.chunks(width.max(1)).zip(on_host.chunks(width.max(1)));
+            let error = |(said, right): (&[f32], &[f32])| {
+                let errors = said.iter().zip(right).map(|(&said, &right)| (f64::from(said) - f64::from(right)).abs());
+                errors.sum::<f64>() / width as f64
+            };
+            let one = |(loss, absolute)| Tally { loss, correct: 0, scored: 1, absolute: Some(absolute) };
+            losses.zip(rows.map(error)).map(one).collect()
+        }
+    }
+}
+
+/// The loss of each scored position of `batch`, `[N]`, under logits `[N, outputs]`: cross-entropy of classes, the mean squared error of
+/// numbers.
 pub fn losses(logits: Tensor<2>, batch: &DeviceBatch) -> Tensor<1> {
-    cross_entropy(logits, batch.targets.clone())
+    match &batch.answers {
+        Answers::Classes { targets, .. } => cross_entropy(logits, targets.clone()),
+        Answers::Numbers { targets, .. } => {
+            let error = logits - targets.clone();
+            (error.clone() * error).mean_dim(1).squeeze_dim(1)
+        }
+    }
 }

@@ -35,6 +35,8 @@ pub struct Probe<'a> {
     model: Decoder,
     /// Of `model`, on the samples.
     loss: f64,
+    /// What a change of the loss is told in parts of: 1 nat, or the variance of the numbers that are asked for.
+    unit: f64,
     /// On the device without autodiff.
     samples: DeviceBatch,
     device: Device,
@@ -57,7 +59,7 @@ impl<'a> Probe<'a> {
         let model = model.valid();
         let on_device = DeviceBatch::new(&samples.batch, device).ok_or(HeadError::NothingScored)?;
         let call = Call { maps: true, contexts: true, ..on_device.call() };
-        let output = model.forward(on_device.tokens.clone(), call)?;
+        let output = model.forward(on_device.input.clone(), call)?;
         // Computed as the losses without a head are, which return no maps: what differs is the head alone, to the last bit.
         let tally = tally(&model, &on_device, on_device.call())?;
         let contexts = contexts(&output);
@@ -68,7 +70,7 @@ impl<'a> Probe<'a> {
         });
         let on_host = |maps: Vec<Tensor<4>>| maps.into_iter().map(host).collect();
         Ok(Self {
-            scores: tally.scores(),
+            scores: tally.scores(&samples.yardstick),
             maps: on_host(output.maps),
             encoder_maps: on_host(output.encoder_maps),
             cross_maps: on_host(output.cross_maps),
@@ -77,6 +79,7 @@ impl<'a> Probe<'a> {
             importance,
             model,
             loss: tally.mean_loss(),
+            unit: samples.yardstick.variance,
             samples: on_device,
             device: device.clone(),
             config,
@@ -84,7 +87,7 @@ impl<'a> Probe<'a> {
     }
 
     /// `[H]`: rise of the loss when a head's context in an attention is replaced by its mean over the samples at each position,
-    /// in nats.
+    /// in nats; where numbers are asked for, in parts of their variance.
     ///
     /// # Errors
     /// Samples that the model can't take.
@@ -115,7 +118,7 @@ impl<'a> Probe<'a> {
         let rise = |head| {
             let gates = Gates::new(&self.config.model, kept(head), &self.device);
             let call = ablated(self.samples.call(), &gates, &self.means);
-            Ok(tally(&self.model, &self.samples, call)?.mean_loss() - self.loss)
+            Ok((tally(&self.model, &self.samples, call)?.mean_loss() - self.loss) / self.unit)
         };
         (0..self.config.model.heads).map(rise).collect()
     }
@@ -132,8 +135,8 @@ fn path(site: AttentionSite, layer: usize) -> String {
 
 /// What `model` scores on `batch` by a call of it.
 fn tally(model: &Decoder, batch: &DeviceBatch, call: Call) -> Result<Tally, CallError> {
-    let logits = model.forward(batch.tokens.clone(), call)?.logits;
-    Ok(Tally::of(losses(logits.clone(), batch), logits, &batch.host_targets))
+    let logits = model.forward(batch.input.clone(), call)?.logits;
+    Ok(Tally::of(losses(logits.clone(), batch), logits, batch))
 }
 
 /// `[H]` for each attention: the mean over samples of |∂ loss / ∂ gate| at gate 1, the loss being a sample's mean over its scored
@@ -166,15 +169,16 @@ fn importance(
         cross: gating(AttentionSite::Cross),
         ..batch.call()
     };
-    let logits = model.forward(batch.tokens.clone(), call)?.logits;
+    let logits = model.forward(batch.input.clone(), call)?.logits;
     // The gates of a sample act on its own loss alone, so the gradient of the sum is that of each.
     let gradients = (losses(logits, &batch) * weights).sum().backward();
     let counted = scored_of.iter().filter(|&&scored| scored > 0).count() as f64;
+    let unit = samples.yardstick.variance;
     Ok(gates.map(|_, _, gates| {
         let gradient = gates.grad(&gradients).map_or(vec![0.0; b * heads], host); // [B][H]
         let of_head =
             |h: usize| gradient.iter().skip(h).step_by(heads).map(|&slope| f64::from(slope).abs()).sum::<f64>();
-        (0..heads).map(|h| of_head(h) / counted).collect()
+        (0..heads).map(|h| of_head(h) / counted / unit).collect()
     }))
 }
 

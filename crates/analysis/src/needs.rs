@@ -27,7 +27,9 @@ impl Needs {
     pub fn of(task: &Task, samples: &[Sample]) -> Self {
         let mut needs = Self::default();
         for (b, sample) in samples.iter().enumerate() {
-            for i in (0..sample.targets.len()).filter(|&i| sample.targets[i] != IGNORE) {
+            let numbers =
+                |i: usize| sample.numbers.as_ref().is_some_and(|numbers| numbers.scored.get(i) == Some(&true));
+            for i in (0..sample.targets.len()).filter(|&i| sample.targets[i] != IGNORE || numbers(i)) {
                 let mut answer = Answer::default();
                 for needed in task.needed(sample, i) {
                     let known = needs.groups.iter().position(|group| *group == needed.name);

@@ -9,7 +9,7 @@ use architecture::cost::forward_flops;
 use burn::tensor::{Device, Tensor};
 use data::{
     Batch, Generator, Split,
-    metrics::{METRICS, MetricKind, Scores},
+    metrics::{METRICS, MetricKind, Scores, Yardstick},
 };
 use model::{Call, CallError, Decoder, Output, Resume, parameters};
 use runs::{
@@ -46,7 +46,7 @@ pub fn prune(
     let pruner = Pruner { means: means(&model, validation, device)?, model, config, device };
     let chosen = pruner.choose(&validation.rows(0..plan.validation as usize))?;
     let test = pruner.test(&chosen.order, plan.test)?;
-    let points = points(&chosen, &test);
+    let points = points(&chosen, &test, &pruner.yardstick(Split::Test));
     let scores =
         |point: &PruningPoint| [point.validation, point.test, point.standard_error, point.difference_standard_error];
     if !points.iter().flat_map(scores).all(|scores| scores.are_finite()) {
@@ -84,7 +84,7 @@ impl Plan {
 fn means(model: &Decoder, batch: &Batch, device: &Device) -> Result<Means, HeadError> {
     let on_device = DeviceBatch::new(batch, device).ok_or(HeadError::NothingScored)?;
     let call = Call { contexts: true, ..on_device.call() };
-    Ok(Means::new(&contexts(&model.forward(on_device.tokens.clone(), call)?), batch, device))
+    Ok(Means::new(&contexts(&model.forward(on_device.input.clone(), call)?), batch, device))
 }
 
 /// A model whose heads are removed.
@@ -112,11 +112,16 @@ struct Read {
 }
 
 impl Pruner<'_> {
+    fn yardstick(&self, split: Split) -> Yardstick {
+        Yardstick::of(&self.config.task.task, &self.config.task.sets, split)
+    }
+
     /// The order by the losses on `batch`; of equal ones the first head goes.
     fn choose(&self, batch: &Batch) -> Result<Chosen, HeadError> {
+        let yardstick = self.yardstick(Split::Validation);
         let batch = DeviceBatch::new(batch, self.device).ok_or(HeadError::NothingScored)?;
         let (mut left, output) = Left::whole(self, batch)?;
-        let mut chosen = Chosen { order: vec![], scores: vec![left.tally(output).scores()], passes: 1 };
+        let mut chosen = Chosen { order: vec![], scores: vec![left.tally(output).scores(&yardstick)], passes: 1 };
         // What the loss was without each head, when that was last tried.
         let mut candidates: Vec<(f64, HeadPlace)> =
             heads(&self.config.model).into_iter().map(|place| (f64::NEG_INFINITY, place)).collect();
@@ -131,7 +136,7 @@ impl Pruner<'_> {
             let output = left.remove(gone)?;
             chosen.passes += 1;
             chosen.order.push(gone);
-            chosen.scores.push(left.tally(output).scores());
+            chosen.scores.push(left.tally(output).scores(&yardstick));
             candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         }
         Ok(chosen)
@@ -198,32 +203,38 @@ impl<'a> Left<'a> {
             Some(Resume { layer: place.layer, input })
         });
         let call = Call { inputs, resume, ..ablated(self.batch.call(), &gates, means) };
-        model.forward(self.batch.tokens.clone(), call)
+        model.forward(self.batch.input.clone(), call)
     }
 
     fn tally(&self, output: Output) -> Tally {
-        Tally::of(losses(output.logits.clone(), &self.batch), output.logits, &self.batch.host_targets)
+        Tally::of(losses(output.logits.clone(), &self.batch), output.logits, &self.batch)
     }
 
     fn read(&self, output: Output, read: &mut Read) {
         let logits = output.logits;
         let losses = losses(logits.clone(), &self.batch);
-        read.samples.extend(Tally::of_samples(losses.clone(), logits.clone(), &self.batch));
-        read.whole.add(Tally::of(losses, logits, &self.batch.host_targets));
+        let samples = Tally::of_samples(losses.clone(), logits.clone(), &self.batch);
+        read.samples.extend(samples.into_iter().map(|(_, tally)| tally));
+        read.whole.add(Tally::of(losses, logits, &self.batch));
     }
 }
 
 /// The curve.
-fn points(chosen: &Chosen, test: &[Read]) -> Vec<PruningPoint> {
+fn points(chosen: &Chosen, test: &[Read], yardstick: &Yardstick) -> Vec<PruningPoint> {
     let removed = std::iter::once(None).chain(chosen.order.iter().copied().map(Some));
     let all: &[Tally] = test.first().map_or(&[], |read| &read.samples);
     let point = |(index, ((removed, validation), read)): (usize, ((Option<HeadPlace>, &Scores), &Read))| {
-        let own = |kind: &MetricKind| standard_error(&read.samples, |tally, _| tally.scores().number(kind), all);
+        let own =
+            |kind: &MetricKind| standard_error(&read.samples, |tally, _| tally.scores(yardstick).number(kind), all);
         let difference = |kind: &MetricKind| {
-            standard_error(&read.samples, |tally, all| tally.scores().number(kind) - all.scores().number(kind), all)
+            standard_error(
+                &read.samples,
+                |tally, all| tally.scores(yardstick).number(kind) - all.scores(yardstick).number(kind),
+                all,
+            )
         };
         let errors = |of: &dyn Fn(&MetricKind) -> Option<f64>| {
-            let measured = METRICS.iter().filter(|kind| read.whole.scores().get(kind).is_some());
+            let measured = METRICS.iter().filter(|kind| read.whole.scores(yardstick).get(kind).is_some());
             let errors = measured.filter_map(|kind| Some((kind, of(kind)?)));
             errors.fold(Scores::default(), |scores, (kind, error)| scores.with(kind, error)).map(rounded)
         };
@@ -231,7 +242,7 @@ fn points(chosen: &Chosen, test: &[Read]) -> Vec<PruningPoint> {
             kept: chosen.order.len() - index,
             removed,
             validation: validation.map(rounded),
-            test: read.whole.scores().map(rounded),
+            test: read.whole.scores(yardstick).map(rounded),
             standard_error: errors(&own),
             difference_standard_error: errors(&difference),
         }
@@ -288,7 +299,7 @@ mod tests {
             let batch = generator.batch(&(0..6).collect::<Vec<_>>());
             let means = means(&model, &batch, &device).unwrap();
             let on_device = DeviceBatch::new(&batch, &device).unwrap();
-            let own = model.forward(on_device.tokens.clone(), on_device.call()).unwrap();
+            let own = model.forward(on_device.input.clone(), on_device.call()).unwrap();
             let pruner = Pruner { model, means, config: &config, device: &device };
             let (mut left, whole) = Left::whole(&pruner, on_device).unwrap();
             prop_assert_eq!(bits(&whole), bits(&own));
@@ -307,7 +318,7 @@ mod tests {
 
     #[test]
     fn errors_are_those_of_equal_and_of_unequal_samples() {
-        let tally = |loss, scored| Tally { loss, correct: 0, scored };
+        let tally = |loss, scored| Tally { loss, scored, ..Tally::default() };
         let loss = |tally: &Tally, _: &Tally| tally.mean_loss();
         // Means 1, 2 and 3: their deviation 1 over the root of 3.
         let equal = [tally(2.0, 2), tally(4.0, 2), tally(6.0, 2)];

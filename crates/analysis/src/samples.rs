@@ -1,6 +1,6 @@
 //! The fixed samples that heads are measured on: the first ones of the validation set.
 
-use data::{Batch, Generator, IGNORE, Sample, Split, Task};
+use data::{Batch, Generator, IGNORE, Sample, Split, Task, metrics::Yardstick};
 use runs::{
     Config,
     heads::{SHOWN_POSITIONS, ShownSample, ShownToken},
@@ -16,6 +16,8 @@ use crate::{
 pub struct Samples {
     /// On the host.
     pub batch: Batch,
+    /// What their scores are relative to.
+    pub yardstick: Yardstick,
     /// What their answers depend on.
     pub needs: Needs,
     /// Self-attention of the decoder, `[B][L][L]`.
@@ -41,7 +43,21 @@ impl Samples {
             let own = Readable::new(b, &source.padding, &source.padding, false);
             (own, Readable::new(b, padding, &source.padding, false))
         });
-        Self { needs: Needs::of(task, &drawn), batch, decoder, encoder }
+        let yardstick = Yardstick::of(task, &config.task.sets, Split::Validation);
+        Self { needs: Needs::of(task, &drawn), yardstick, batch, decoder, encoder }
+    }
+
+    /// The numbers read at a position of the batch, the first of them.
+    fn numbers_at(&self, task: &Task, at: usize) -> String {
+        const SHOWN: usize = 3;
+        if task.readout() && at.is_multiple_of(self.batch.len) {
+            return task.token_name(task.vocab() as u32);
+        }
+        let inputs = self.batch.numbers.as_ref().map_or(&[][..], |numbers| &numbers.inputs);
+        let width = inputs.len() / (self.batch.batch * self.batch.len).max(1);
+        let row = inputs.chunks(width.max(1)).nth(at).unwrap_or_default();
+        let shown: Vec<String> = row.iter().take(SHOWN).map(|number| format!("{number:.2}")).collect();
+        shown.join(" ") + if row.len() > SHOWN { " …" } else { "" }
     }
 
     /// The first `count` samples for people, cut to the positions that are shown.
@@ -49,11 +65,11 @@ impl Samples {
         let sample = |b: usize| {
             let l = self.batch.len;
             let shown = |at: usize| {
-                let id = self.batch.tokens[at] as u32;
+                let token = self.batch.tokens.get(at).map(|&id| id as u32);
                 let target = self.batch.targets[at];
                 ShownToken {
-                    id,
-                    label: task.token_name(id),
+                    id: token.unwrap_or_default(),
+                    label: token.map_or_else(|| self.numbers_at(task, at), |id| task.token_name(id)),
                     padding: self.batch.padding[at],
                     target: (target != IGNORE).then_some(target),
                 }

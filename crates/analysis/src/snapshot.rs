@@ -81,7 +81,7 @@ fn tokens(site: AttentionSite, samples: &Samples) -> Option<&[i32]> {
     match (site, &samples.batch.source) {
         (AttentionSite::Cross, _) => None,
         (AttentionSite::Encoder, Some(source)) => Some(&source.tokens),
-        _ => Some(&samples.batch.tokens),
+        _ => Some(&*samples.batch.tokens).filter(|tokens| !tokens.is_empty()),
     }
 }
 

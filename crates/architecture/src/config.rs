@@ -21,14 +21,38 @@ pub enum Architecture {
     EncoderDecoder,
 }
 
-/// Where layer norm stands.
+/// Where norms stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Norm {
     /// Before each sublayer, and once after the last block.
     Pre,
+    /// After each sublayer, of the sum with its input (Vaswani 2017, section 3.1).
+    Post,
     /// Nowhere.
     None,
+}
+
+/// What a norm does to a position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NormKind {
+    /// Layer norm: mean 0 and variance 1, then a gain and a shift for each column (Ba 2016).
+    #[default]
+    Layer,
+    /// Length 1, times one learned factor: `x / |x|` (Amsel 2024, arXiv 2407.16153, its published code).
+    Length,
+}
+
+/// What stands between the two layers of an MLP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MlpActivation {
+    /// The exact GELU (Hendrycks 2016).
+    #[default]
+    Gelu,
+    /// The larger of the number and 0.
+    Relu,
 }
 
 /// The `[model]` section of a config file.
@@ -69,12 +93,29 @@ pub struct ModelConfig {
     pub scale: ScoreScale,
     /// What happens to the heads' contexts before the output projection.
     pub merge: Merge,
-    /// Where layer norm stands.
+    /// Where norms stand.
     pub norm: Norm,
+    /// What they do. Here and below, a key that came later than others is written where it has not its usual value.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub norm_kind: NormKind,
     /// Sublayers add to their input rather than replace it.
     pub residual: bool,
     /// Each block has an MLP after its attention.
     pub mlp: bool,
+    /// What stands between the MLP's layers.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub activation: MlpActivation,
+    /// Layers between the numbers of a position and the stream, in tasks whose inputs are numbers: 1, or 2 with ReLU and `d_ff`
+    /// columns between them; 0 where the numbers are the stream, of which there must be `d_model`.
+    #[serde(skip_serializing_if = "is_one")]
+    pub input_layers: usize,
+    /// There is an output layer; without one the stream is what the model says, and there must be `d_model` outputs.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub output_layer: bool,
+    /// A trained vector stands before each sample, and the answer of the whole sample is read there: in a model that reads both
+    /// ways, of a task that asks for one answer a sample.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub readout: bool,
     /// The output layer uses the token embedding's matrix.
     pub tied: bool,
     /// Dropout on the sum of token and position embedding.
@@ -104,8 +145,13 @@ impl Default for ModelConfig {
             scale: ScoreScale::SqrtDHead,
             merge: Merge::Concat,
             norm: Norm::Pre,
+            norm_kind: NormKind::Layer,
             residual: true,
             mlp: true,
+            activation: MlpActivation::Gelu,
+            input_layers: 1,
+            output_layer: true,
+            readout: false,
             tied: false,
             embedding_dropout: 0.0,
             attention_dropout: 0.0,
@@ -114,17 +160,39 @@ impl Default for ModelConfig {
     }
 }
 
+/// For keys that are written where they are not as usual.
+fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn is_one(value: &usize) -> bool {
+    *value == 1
+}
+
 /// The sizes that a task gives to a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dims {
-    /// Number of different input tokens, V.
+    /// Number of different input tokens, V; 0 where numbers are read.
     pub vocab: usize,
-    /// Number of different targets.
+    /// Numbers that are read at each position, F; 0 where tokens are.
+    #[serde(default)]
+    pub inputs: usize,
+    /// Number of different targets, or the numbers that are said at a position.
     pub outputs: usize,
-    /// Longest input, L.
+    /// Longest input, L, a read-out included.
     pub length: usize,
+    /// Whether a position for a read-out stands first, where the sample's one answer is asked for.
+    #[serde(default)]
+    pub readout: bool,
     /// What an encoder reads, in sequence-to-sequence tasks.
     pub source: Option<SourceDims>,
+}
+
+impl Dims {
+    /// Of a task that reads `vocab` tokens in sequences of at most `length`, says `outputs` classes and has no source.
+    pub const fn of_tokens(vocab: usize, outputs: usize, length: usize) -> Self {
+        Self { vocab, inputs: 0, outputs, length, readout: false, source: None }
+    }
 }
 
 /// The sizes of a task's sources.
@@ -211,6 +279,7 @@ impl ModelConfig {
         if matches!(self.positions.kind().added, Added::Fixed(_)) && !self.d_model.is_multiple_of(2) {
             return Err(ModelError::OddWidth { positions: self.positions, d_model: self.d_model });
         }
+        self.check_ends(dims)?;
         if self.tied && dims.vocab != dims.outputs {
             return Err(ModelError::TiedWidths { vocab: dims.vocab, outputs: dims.outputs });
         }
@@ -223,11 +292,37 @@ impl ModelConfig {
         // An encoder's block, and in the decoder's a second attention.
         let block = if self.has_encoder() { 3 * attention + 2 * mlp } else { attention + mlp };
         let (source_vocab, source_length) = dims.source.map_or((0, 0), |source| (source.vocab, source.length));
-        let rows = [dims.vocab, dims.outputs, dims.length, source_vocab, source_length];
-        let parameters = block * self.layers as u128 + d * rows.iter().map(|&n| n as u128).sum::<u128>();
+        let rows = [dims.vocab, dims.inputs, dims.outputs, dims.length, source_vocab, source_length];
+        let hidden = if self.input_layers == 2 { self.d_ff() as u128 * (dims.inputs as u128 + d) } else { 0 };
+        let parameters = block * self.layers as u128 + d * rows.iter().map(|&n| n as u128).sum::<u128>() + hidden;
         if parameters > MOST_PARAMETERS {
             let (key, value) = ("d_model", self.d_model);
             return Err(ModelError::TooLarge { key, value, parameters, most: MOST_PARAMETERS });
+        }
+        Ok(())
+    }
+
+    /// Between the task's numbers and the stream, and at the read-out.
+    fn check_ends(&self, dims: Dims) -> Result<(), ModelError> {
+        range("input_layers", self.input_layers, 0, 2)?;
+        let (d_model, inputs, outputs) = (self.d_model, dims.inputs, dims.outputs);
+        if self.input_layers != 1 && inputs == 0 {
+            return Err(ModelError::TokenInput { input_layers: self.input_layers });
+        }
+        if self.input_layers == 0 && inputs != d_model {
+            return Err(ModelError::InputWidth { d_model, inputs });
+        }
+        if !self.output_layer && outputs != d_model {
+            return Err(ModelError::OutputWidth { d_model, outputs });
+        }
+        if !self.output_layer && self.tied {
+            return Err(ModelError::TiedToNothing);
+        }
+        if self.readout && self.causal {
+            return Err(ModelError::CausalReadout);
+        }
+        if self.readout && !dims.readout {
+            return Err(ModelError::NoOneAnswer);
         }
         Ok(())
     }
@@ -239,7 +334,7 @@ mod tests {
 
     use super::*;
 
-    const DIMS: Dims = Dims { vocab: 16, outputs: 8, length: 32, source: None };
+    const DIMS: Dims = Dims::of_tokens(16, 8, 32);
 
     #[test]
     fn the_default_is_accepted() {
@@ -288,6 +383,54 @@ mod tests {
         assert_eq!((error.clone(), error.key()), (ModelError::NotCausal, "causal"));
         assert!(error.to_string().contains("encoder_decoder"), "{error}");
         assert_eq!(ModelConfig { layers: 0, ..both }.check(with_source).unwrap_err().key(), "layers");
+    }
+
+    /// Tasks in numbers, and what only they can have.
+    #[test]
+    fn the_ends_of_a_model_fit_the_task() {
+        let numbers = Dims { vocab: 0, inputs: 4, outputs: 1, length: 6, readout: true, source: None };
+        let base = || ModelConfig { causal: false, d_model: 8, heads: 1, ..Default::default() };
+        for (config, dims, refused) in [
+            (base(), numbers, None),
+            (ModelConfig { readout: true, input_layers: 2, ..base() }, numbers, None),
+            (ModelConfig { readout: true, causal: true, ..base() }, numbers, Some(("readout", "causal = false"))),
+            (ModelConfig { readout: true, ..base() }, DIMS, Some(("readout", "one answer"))),
+            (ModelConfig { input_layers: 0, ..base() }, numbers, Some(("input_layers", "4 numbers"))),
+            (ModelConfig { input_layers: 2, ..base() }, DIMS, Some(("input_layers", "tokens"))),
+            (ModelConfig { input_layers: 3, ..base() }, numbers, Some(("input_layers", "0 to 2"))),
+            (ModelConfig { output_layer: false, ..base() }, numbers, Some(("output_layer", "outputs = 1"))),
+            (
+                ModelConfig { input_layers: 0, output_layer: false, d_model: 4, ..base() },
+                Dims { outputs: 4, ..numbers },
+                None,
+            ),
+            (ModelConfig { tied: true, init: Init::Gpt2, ..base() }, numbers, Some(("tied", "vocab = 0"))),
+        ] {
+            let found = config.check(dims).err();
+            let told = found.as_ref().map(|error| (error.key(), error.to_string()));
+            match (told, refused) {
+                (None, None) => {}
+                (Some((key, text)), Some((wanted, part))) => {
+                    assert!(key == wanted && text.contains(part), "{key}: {text}");
+                }
+                (told, refused) => panic!("{told:?}, {refused:?}"),
+            }
+        }
+        // What is as usual is not written: older configs keep their text.
+        let keys = ["norm_kind", "activation", "input_layers", "output_layer", "readout"];
+        let text = serde_json::to_string(&base()).unwrap();
+        assert!(keys.iter().all(|key| !text.contains(key)), "{text}");
+        let unusual = ModelConfig {
+            norm_kind: NormKind::Length,
+            activation: MlpActivation::Relu,
+            input_layers: 2,
+            output_layer: false,
+            readout: true,
+            ..base()
+        };
+        let text = serde_json::to_string(&unusual).unwrap();
+        assert!(keys.iter().all(|key| text.contains(key)), "{text}");
+        assert_eq!(serde_json::from_str::<ModelConfig>(&text).unwrap(), unusual);
     }
 
     proptest! {

@@ -11,8 +11,15 @@ use crate::parts::Parts;
 pub fn parameters(config: &ModelConfig, dims: Dims) -> Parts {
     let of_source = ["source tokens", "source positions", "encoder attention", "encoder mlp", "cross-attention"];
     let of_source = of_source.into_iter().filter(|_| dims.source.is_some());
-    let own = ["token embedding", "position embedding", "attention", "mlp", "norms", "logits"];
-    let mut parts: Parts = of_source.chain(own).map(|part| (part, 0)).collect();
+    let input: &[&str] = match (dims.inputs > 0, config.readout) {
+        (true, true) => &["input", "read-out"],
+        (true, false) => &["input"],
+        (false, true) => &["token embedding", "read-out"],
+        (false, false) => &["token embedding"],
+    };
+    let own = ["position embedding", "attention", "mlp", "norms", "logits"];
+    let all = of_source.chain(input.iter().copied()).chain(own);
+    let mut parts: Parts = all.map(|part| (part, 0)).collect();
     for parameter in crate::parameters::parameters(config, dims) {
         parts.add(parameter.part, parameter.count());
     }
@@ -41,12 +48,24 @@ pub fn forward_flops(config: &ModelConfig, dims: Dims, batch: u64, scored: u64) 
             ("cross contexts", products(l, ls)),
         ]);
     }
+    if dims.inputs > 0 {
+        let (f, hidden) = (dims.inputs as u64, config.d_ff() as u64);
+        let columns = match config.input_layers {
+            0 => 0,
+            1 => f * d,
+            _ => f * hidden + hidden * d,
+        };
+        // A read-out is a vector of its own.
+        let read = tokens - batch * u64::from(config.readout);
+        parts.push(("input", 2 * read * columns));
+    }
+    let logits = if config.output_layer { 2 * scored * d * dims.outputs as u64 } else { 0 };
     parts.extend([
         ("attention projections", projections(l, l)),
         ("attention scores", products(l, l)),
         ("attention contexts", products(l, l)),
         ("mlp", mlp(tokens)),
-        ("logits", 2 * scored * d * dims.outputs as u64),
+        ("logits", logits),
     ]);
     Parts::from_iter(parts)
 }

@@ -52,6 +52,26 @@ pub enum ModelError {
     /// N(0, 1) embeddings give logits of size sqrt(d_model) when they are used as output weights.
     #[error("tied = true needs init = \"gpt2\": with init = \"torch\" the untrained logits have size sqrt(d_model)")]
     TiedInit,
+    /// A tied output layer is one.
+    #[error("tied = true needs an output layer, and output_layer = false")]
+    TiedToNothing,
+    /// Tokens have their embedding.
+    #[error("input_layers = {input_layers} is for tasks whose inputs are numbers, and this task has tokens")]
+    TokenInput { input_layers: usize },
+    /// Without an input layer the numbers are the stream.
+    #[error(
+        "input_layers = 0 needs as many numbers a position as d_model = {d_model}, and the task has {inputs} numbers"
+    )]
+    InputWidth { d_model: usize, inputs: usize },
+    /// Without an output layer the stream is what is said.
+    #[error("output_layer = false needs as many outputs as d_model = {d_model}, and the task has outputs = {outputs}")]
+    OutputWidth { d_model: usize, outputs: usize },
+    /// A read-out stands first and reads all that follows.
+    #[error("readout = true needs causal = false: the read-out stands before the sample that it is to read")]
+    CausalReadout,
+    /// There is nothing to say at a read-out.
+    #[error("readout = true needs a task that asks for one answer a sample, and this task asks at each position")]
+    NoOneAnswer,
 }
 
 impl ModelError {
@@ -62,7 +82,10 @@ impl ModelError {
             Self::KvHeadsDoNotDivide { .. } => "kv_heads",
             Self::OutOfRange { key, .. } | Self::TooLarge { key, .. } | Self::Dropout { key, .. } => key,
             Self::OddHeads { .. } | Self::OddWidth { .. } => "positions",
-            Self::TiedWidths { .. } | Self::TiedInit => "tied",
+            Self::TiedWidths { .. } | Self::TiedInit | Self::TiedToNothing => "tied",
+            Self::TokenInput { .. } | Self::InputWidth { .. } => "input_layers",
+            Self::OutputWidth { .. } => "output_layer",
+            Self::CausalReadout | Self::NoOneAnswer => "readout",
             Self::NoSource | Self::UnreadSource => "architecture",
             Self::NotCausal => "causal",
         }

@@ -19,7 +19,7 @@ mod positions;
 mod tensor;
 
 pub use attention::{AttentionConfig, Merge, ScoreScale};
-pub use config::{Architecture, Dims, ModelConfig, Norm, SourceDims};
+pub use config::{Architecture, Dims, MlpActivation, ModelConfig, Norm, NormKind, SourceDims};
 pub use error::ModelError;
 pub use init::{Init, Initial};
 pub use parameters::{Parameter, parameters};

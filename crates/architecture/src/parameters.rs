@@ -1,7 +1,7 @@
 //! Every parameter of a model: its path, its shape, the part of the model that it belongs to and what it is drawn from.
 
 use crate::attention::AttentionConfig;
-use crate::config::{Dims, ModelConfig, Norm};
+use crate::config::{Dims, ModelConfig, Norm, NormKind};
 use crate::init::{Init, Initial};
 
 /// A parameter of a model.
@@ -27,8 +27,14 @@ impl Parameter {
 /// All parameters of the model that `config` and the task's `dims` make, both having passed [`ModelConfig::check`].
 pub fn parameters(config: &ModelConfig, dims: Dims) -> Vec<Parameter> {
     let mut list = List { config, parameters: vec![] };
+    if dims.inputs > 0 {
+        list.input(dims.inputs);
+    }
+    if config.readout {
+        list.push("readout".into(), &[config.d_model], "read-out", config.init.embedding());
+    }
     list.stack("", dims.vocab, dims.length, &DECODER);
-    if !config.tied {
+    if !config.tied && config.output_layer {
         list.linear("logits", [config.d_model, dims.outputs], true, 1.0, "logits");
     }
     if let Some(source) = dims.source {
@@ -60,10 +66,25 @@ struct List<'a> {
 }
 
 impl List<'_> {
+    /// From `inputs` numbers to the stream.
+    fn input(&mut self, inputs: usize) {
+        let (d, f) = (self.config.d_model, self.config.d_ff());
+        match self.config.input_layers {
+            0 => {}
+            1 => self.linear("input.linear", [inputs, d], true, 1.0, "input"),
+            _ => {
+                self.linear("input.up", [inputs, f], true, 1.0, "input");
+                self.linear("input.down", [f, d], true, 1.0, "input");
+            }
+        }
+    }
+
     fn stack(&mut self, path: &str, vocab: usize, length: usize, parts: &StackParts) {
         let config = self.config;
         let (d, embedding) = (config.d_model, config.init.embedding());
-        self.push(format!("{path}token.weight"), &[vocab, d], parts.token, embedding);
+        if vocab > 0 {
+            self.push(format!("{path}token.weight"), &[vocab, d], parts.token, embedding);
+        }
         if let Some(shape) = config.positions.trained(length, d) {
             self.push(format!("{path}position.weight"), &shape, parts.position, embedding);
         }
@@ -83,7 +104,10 @@ impl List<'_> {
                 self.linear(&format!("{block}.mlp.down"), [f, d], true, divisor, parts.mlp);
             }
         }
-        self.norm(&format!("{path}norm"));
+        // After the last sublayer of a block there is one already.
+        if config.norm == Norm::Pre {
+            self.norm(&format!("{path}norm"));
+        }
     }
 
     fn attention(&mut self, path: &str, part: &'static str) {
@@ -109,10 +133,16 @@ impl List<'_> {
     }
 
     fn norm(&mut self, path: &str) {
-        if self.config.norm == Norm::Pre {
-            let shape = [self.config.d_model];
-            self.push(format!("{path}.gamma"), &shape, "norms", Initial::Constant(1.0));
-            self.push(format!("{path}.beta"), &shape, "norms", Initial::Constant(0.0));
+        if self.config.norm == Norm::None {
+            return;
+        }
+        let shape = [self.config.d_model];
+        match self.config.norm_kind {
+            NormKind::Layer => {
+                self.push(format!("{path}.gamma"), &shape, "norms", Initial::Constant(1.0));
+                self.push(format!("{path}.beta"), &shape, "norms", Initial::Constant(0.0));
+            }
+            NormKind::Length => self.push(format!("{path}.factor"), &[1], "norms", Initial::Constant(1.0)),
         }
     }
 

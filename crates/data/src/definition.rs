@@ -82,13 +82,23 @@ pub trait Definition: Any + fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether a read-out token stands before every sample, where its one answer is asked for: see [`Task::with_readout`].
+    fn readout(&self) -> bool {
+        false
+    }
+
+    /// The task that this one is but for its read-out; `None` without one.
+    fn plain(&self) -> Option<&Task> {
+        None
+    }
+
     /// Whether an answer depends on later positions too, so that a causal model can't know it.
     fn both_ways(&self) -> bool {
         false
     }
 
-    /// The same task with what its files hold, as many samples as `sets` asks for, paths taken from `folder`; `None` where there are no files to read. Until
-    /// then a task of files tells no sizes and gives no samples. See [`Dataset::open`](crate::Dataset::open).
+    /// The same task with what its files hold, as many samples as `sets` asks for; `None` where there are no files to read. Paths
+    /// are taken from `folder`, and complete from then on. Until then a task of files tells no sizes and gives no samples. See [`Dataset::open`](crate::Dataset::open).
     fn open(&self, _folder: &Path, _sets: &Sets) -> Option<Result<Task, FileError>> {
         None
     }
@@ -188,7 +198,7 @@ pub enum Side {
 }
 
 /// Any task, cheap to clone. All of [`Definition`] can be called on it. It is written as a config's section has it: `kind`, then
-/// the parameters. Two are equal where kind and parameters are.
+/// the parameters. Two are equal where kind and parameters are; open files are equal where they hold the same, wherever they lie.
 #[derive(Clone)]
 pub struct Task(Arc<dyn Definition>);
 
@@ -201,7 +211,7 @@ impl Task {
     /// The parameters as the type that they have, where the task is a `T`.
     pub fn downcast<T: Definition>(&self) -> Option<&T> {
         let any: &dyn Any = &*self.0;
-        any.downcast_ref()
+        self.plain().map_or_else(|| any.downcast_ref(), Self::downcast)
     }
 
     /// Kind and parameters as text that is the same for the same task only. Files go by what they hold, wherever they lie.
@@ -242,7 +252,10 @@ impl fmt::Debug for Task {
 
 impl PartialEq for Task {
     fn eq(&self, other: &Self) -> bool {
-        self.kind() == other.kind() && self.parameters() == other.parameters()
+        match (self.stored(), other.stored()) {
+            (Some(_), Some(_)) => self.canonical() == other.canonical(),
+            _ => self.kind() == other.kind() && self.parameters() == other.parameters(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::definition::Definition;
 use crate::definition::{Draw, Task};
 use crate::random::{Key, Stream, key};
+use crate::readout::with_readout;
 use crate::sample::{Batch, NumberSizes, Numbers, Sample, SourceBatch, SourceSizes, Split};
 use crate::stored::Stored;
 
@@ -22,6 +23,8 @@ pub struct Generator {
     seq_len: usize,
     source: Option<SourceSizes>,
     numbers: Option<NumberSizes>,
+    /// The token of the read-out, where there is one.
+    readout: Option<u32>,
 }
 
 /// Where samples come from.
@@ -43,15 +46,20 @@ impl Generator {
             Some(stored) => Origin::Read(stored.clone(), split),
             None => Origin::Drawn(task.prepare()),
         };
-        Self { key, origin, seq_len: task.seq_len(), source: task.source(), numbers: task.numbers() }
+        let readout = task.readout().then(|| task.vocab() as u32);
+        Self { key, origin, seq_len: task.seq_len(), source: task.source(), numbers: task.numbers(), readout }
     }
 
     /// Sample `index`, of length `seq_len`. In a set that is read, `index` lies below its size.
     pub fn sample(&self, index: u64) -> Sample {
         let mut stream = Stream::new(self.key, index);
-        match &self.origin {
+        let sample = match &self.origin {
             Origin::Drawn(draw) => draw(&mut stream),
             Origin::Read(stored, split) => stored.sample(*split, index, &mut stream),
+        };
+        match self.readout {
+            Some(token) => with_readout(sample, token),
+            None => sample,
         }
     }
 

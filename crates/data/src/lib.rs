@@ -41,6 +41,7 @@ mod order;
 mod overlap;
 mod parameter;
 mod random;
+mod readout;
 mod sample;
 mod spread;
 mod stored;
@@ -62,7 +63,7 @@ pub use parameter::Parameter;
 pub use random::Stream;
 pub use sample::{Batch, IGNORE, NumberSizes, Numbers, Sample, Source, SourceBatch, SourceSizes, Split};
 pub use spread::{Balance, Spread, balance, spread};
-pub use stored::{ReadFile, Stored};
+pub use stored::{PATHS, ReadFile, Stored};
 pub use tasks::{
     DRetrieval, Farthest, Fill, Induction, Mqar, RegisterError, Registers, Reverse, SelectiveCopy, Sort, register,
 };

@@ -43,6 +43,32 @@ pub fn objective(task: &Task) -> &'static MetricKind {
     if MSE.applies(task) { &MSE } else { OBJECTIVE }
 }
 
+/// What scores of a set are relative to: it follows from the set's answers alone, before there is a model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Yardstick {
+    /// [`Spread::variance`](crate::Spread::variance), which [`NMSE`] divides by; 1 where no numbers are said.
+    pub variance: f64,
+    /// Mean number of bytes that an answer stands for, where tokens are of a text: what [`BITS_PER_BYTE`] divides by.
+    pub bytes_per_answer: Option<f64>,
+}
+
+impl Default for Yardstick {
+    /// Of a set that asks for classes which are no text.
+    fn default() -> Self {
+        Self { variance: 1.0, bytes_per_answer: None }
+    }
+}
+
+impl Yardstick {
+    /// Of `split`. Draws the whole set where numbers are said (of the training set 1,024 samples of seed 0).
+    pub fn of(task: &Task, sets: &Sets, split: Split) -> Self {
+        Self {
+            variance: if says_numbers(task) { spread(task, sets, split).variance } else { 1.0 },
+            bytes_per_answer: task.stored().and_then(|stored| stored.bytes_per_answer(split)),
+        }
+    }
+}
+
 /// What decides an experiment on `task` unless it says otherwise, on the test set.
 pub fn deciding(task: &Task) -> &'static MetricKind {
     [&NMSE, &BITS_PER_BYTE].into_iter().find(|kind| kind.applies(task)).unwrap_or(DECIDING)

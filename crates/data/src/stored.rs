@@ -10,7 +10,7 @@ use crate::random::Stream;
 use crate::sample::{NumberSizes, Sample, SourceSizes, Split};
 
 /// Keys that hold paths: where a file lies says nothing about its samples.
-pub(crate) const PATHS: [&str; 5] = ["files", "validation_files", "test_files", "vocab_file", "answer_files"];
+pub const PATHS: [&str; 5] = ["files", "validation_files", "test_files", "vocab_file", "answer_files"];
 
 /// A file that samples come from.
 #[derive(Clone, Debug, Eq, PartialEq)]

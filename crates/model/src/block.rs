@@ -2,7 +2,6 @@
 
 use architecture::{ModelConfig, Norm};
 use burn::module::Module;
-use burn::nn::LayerNorm;
 use burn::tensor::Tensor;
 use kernels::PreparedMask;
 
@@ -11,28 +10,31 @@ use crate::cache::{KeyValues, Past};
 use crate::call::{Call, LayerGating};
 use crate::dropout::DropoutSite;
 use crate::initial::InitialWeights;
-use crate::layers::{Mlp, normed};
+use crate::layers::Mlp;
+use crate::norm::{StreamNorm, normed};
 use crate::positions::Span;
 use crate::trace::Trace;
 
 /// A block of the stack: `x + attention(norm1(x))`, beside an encoder then `x + cross_attention(norm_cross(x), memory)`, then
-/// `x + mlp(norm2(x))` (pre-norm: Xiong 2020, figure 1b).
+/// `x + mlp(norm2(x))` (pre-norm: Xiong 2020, figure 1b). With post-norm `norm1(x + attention(x))` and so on (figure 1a).
 ///
 /// | parameter | shape |
 /// |---|---|
-/// | `norm1.gamma`, `norm1.beta`, `norm2.gamma`, `norm2.beta` | `[D]`, where there are norms |
-/// | `norm_cross.gamma`, `norm_cross.beta` | `[D]`, where there is a cross-attention |
+/// | `norm1`, `norm2` | see [`StreamNorm`], where there are norms |
+/// | `norm_cross` | the same, where there is a cross-attention |
 /// | `attention`, `cross_attention` | see [`Attention`] |
 /// | `mlp` | see [`Mlp`] |
 #[derive(Module, Debug)]
 pub struct Block {
-    norm1: Option<LayerNorm>,
+    norm1: Option<StreamNorm>,
     attention: Attention,
-    norm_cross: Option<LayerNorm>,
+    norm_cross: Option<StreamNorm>,
     cross_attention: Option<Attention>,
-    norm2: Option<LayerNorm>,
+    norm2: Option<StreamNorm>,
     mlp: Option<Mlp>,
     residual: bool,
+    /// Norms stand after the sums, not before the sublayers.
+    is_post: bool,
     attention_dropout: f64,
     residual_dropout: f64,
 }
@@ -70,7 +72,7 @@ pub(crate) struct BlockOutput {
 impl Block {
     /// A block for `config` with initial weights under `path`; with `cross`, one that also attends to an encoder.
     pub fn new(config: &ModelConfig, path: &str, cross: bool, initial: &InitialWeights) -> Self {
-        let norm = |wanted: bool| (wanted && config.norm == Norm::Pre).then(|| initial.norm(config.d_model));
+        let norm = |wanted: bool| if wanted { initial.norm(config) } else { None };
         Self {
             norm1: norm(true),
             attention: Attention::new(&config.attention(), &format!("{path}.attention"), initial),
@@ -80,6 +82,7 @@ impl Block {
             norm2: norm(config.mlp),
             mlp: config.mlp.then(|| Mlp::new(config, &format!("{path}.mlp"), initial)),
             residual: config.residual,
+            is_post: config.norm == Norm::Post,
             attention_dropout: config.attention_dropout,
             residual_dropout: config.residual_dropout,
         }
@@ -101,7 +104,7 @@ impl Block {
     pub(crate) fn forward(&self, x: Tensor<3>, reads: Reads, layer: usize, call: &Call) -> BlockOutput {
         let dropout = |site| call.dropout.map(|dropout| dropout.at(layer, site, self.attention_dropout));
         let attention = self.attention.read_itself(
-            normed(&self.norm1, x.clone()),
+            self.read(&self.norm1, &x),
             reads.past,
             AttentionCall {
                 mask: reads.mask,
@@ -114,11 +117,12 @@ impl Block {
                 trace: call.trace.map(|trace| trace.part("attention")),
             },
         );
-        let mut x = self.add(x, attention.output, layer, DropoutSite::AttentionOutput, call);
+        let x = self.add(x, attention.output, layer, DropoutSite::AttentionOutput, call);
+        let mut x = self.written(&self.norm1, x);
         let (mut cross_maps, mut cross_contexts) = (None, None);
         if let (Some(cross), Some((memory, mask))) = (&self.cross_attention, reads.memory) {
             let attention = cross.read(
-                normed(&self.norm_cross, x.clone()),
+                self.read(&self.norm_cross, &x),
                 memory,
                 AttentionCall {
                     mask,
@@ -132,13 +136,25 @@ impl Block {
                 },
             );
             x = self.add(x, attention.output, layer, DropoutSite::CrossAttentionOutput, call);
+            x = self.written(&self.norm_cross, x);
             (cross_maps, cross_contexts) = (attention.maps, attention.contexts);
         }
         if let Some(mlp) = &self.mlp {
-            let change = mlp.forward(normed(&self.norm2, x.clone()));
+            let change = mlp.forward(self.read(&self.norm2, &x));
             x = self.add(x, change, layer, DropoutSite::MlpOutput, call);
+            x = self.written(&self.norm2, x);
         }
         BlockOutput { x, maps: attention.maps, cross_maps, contexts: attention.contexts, cross_contexts }
+    }
+
+    /// What a sublayer reads of the stream.
+    fn read(&self, norm: &Option<StreamNorm>, x: &Tensor<3>) -> Tensor<3> {
+        if self.is_post { x.clone() } else { normed(norm, x.clone()) }
+    }
+
+    /// The stream after a sublayer.
+    fn written(&self, norm: &Option<StreamNorm>, x: Tensor<3>) -> Tensor<3> {
+        if self.is_post { normed(norm, x) } else { x }
     }
 
     fn add(&self, x: Tensor<3>, change: Tensor<3>, layer: usize, site: DropoutSite, call: &Call) -> Tensor<3> {

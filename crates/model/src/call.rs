@@ -1,13 +1,68 @@
 //! What one forward pass of a model takes and gives, and what it can't take.
 
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{Device, Int, Tensor};
 use kernels::MaskError;
 use thiserror::Error;
 
 use crate::dropout::Dropout;
 use crate::trace::Trace;
 
-/// What one forward pass takes besides its tokens, and what it shall give besides logits.
+/// What a model reads at each position.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// `[B, L]`, each in `0..V`.
+    Tokens(Tensor<2, Int>),
+    /// `[B, L, I]`.
+    Numbers(Tensor<3>),
+}
+
+impl From<Tensor<2, Int>> for Input {
+    fn from(tokens: Tensor<2, Int>) -> Self {
+        Self::Tokens(tokens)
+    }
+}
+
+impl From<Tensor<3>> for Input {
+    fn from(numbers: Tensor<3>) -> Self {
+        Self::Numbers(numbers)
+    }
+}
+
+impl Input {
+    /// Samples and positions, `[B, L]`.
+    pub fn dims(&self) -> [usize; 2] {
+        match self {
+            Self::Tokens(tokens) => tokens.dims(),
+            Self::Numbers(numbers) => [numbers.dims()[0], numbers.dims()[1]],
+        }
+    }
+
+    /// Numbers a position, I; 0 of tokens.
+    pub fn numbers(&self) -> usize {
+        match self {
+            Self::Tokens(_) => 0,
+            Self::Numbers(numbers) => numbers.dims()[2],
+        }
+    }
+
+    /// Where it is.
+    pub fn device(&self) -> Device {
+        match self {
+            Self::Tokens(tokens) => tokens.device(),
+            Self::Numbers(numbers) => numbers.device(),
+        }
+    }
+
+    /// Its `length` positions from `first` on.
+    pub fn between(self, first: usize, length: usize) -> Self {
+        match self {
+            Self::Tokens(tokens) => Self::Tokens(tokens.narrow(1, first, length)),
+            Self::Numbers(numbers) => Self::Numbers(numbers.narrow(1, first, length)),
+        }
+    }
+}
+
+/// What one forward pass takes besides its input, and what it shall give besides logits.
 #[derive(Clone, Copy, Default)]
 pub struct Call<'a> {
     /// Flat positions (`b·L + t`) whose logits are wanted, `[N]`, each below B·L; all where None.
@@ -86,6 +141,12 @@ pub struct Source<'a> {
 /// An input that the model can't take.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CallError {
+    /// Another kind of input than the model was made for.
+    #[error("the model reads {}, but the call has {}", told(*expected), told(*given))]
+    Input { expected: usize, given: usize },
+    /// Nothing that a read-out could read.
+    #[error("the first position is the read-out's, and the call has {length}")]
+    ReadoutAlone { length: usize },
     /// More tokens than learned positions.
     #[error("an input of {length} tokens is longer than the {most} learned positions of the model")]
     TooLong { length: usize, most: usize },
@@ -138,10 +199,19 @@ pub enum CallError {
     CacheSource,
 }
 
+fn told(numbers: usize) -> String {
+    match numbers {
+        0 => "tokens".into(),
+        1 => "1 number a position".into(),
+        _ => format!("{numbers} numbers a position"),
+    }
+}
+
 /// What a forward pass gives.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// `[N, outputs]` at the scored positions, or `[B·L, outputs]` at all. Where N is 0 it depends on nothing, so no
+    /// `[N, outputs]` at the scored positions, or `[B·L, outputs]` at all: a logit for each class, or the numbers that the model
+    /// says. Where N is 0 it depends on nothing, so no
     /// backward pass can start there.
     pub logits: Tensor<2>,
     /// `[B, H, L, L]` for each layer, before dropout; empty unless asked for. With a cache `[B, H, L, Lk]`, from the new

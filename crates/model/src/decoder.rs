@@ -1,44 +1,53 @@
 //! A stack of blocks between an embedding and an output layer: a decoder where `causal`, an encoder where not; and a decoder
 //! that also attends to the output of an encoder beside it.
 
-use architecture::{Dims, ModelConfig, ModelError, Norm};
-use burn::module::Module;
-use burn::nn::{LayerNorm, Linear};
-use burn::tensor::{Device, Int, Tensor};
+use architecture::{Dims, ModelConfig, ModelError};
+use burn::module::{Module, Param};
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor};
 use kernels::{AttentionMask, MaskError, PreparedMask};
 
 use crate::block::{Block, Reads};
 use crate::cache::{Cache, Memory, Past};
-use crate::call::{Call, CallError, Gating, Output, Source};
+use crate::call::{Call, CallError, Gating, Input, Output, Source};
 use crate::dropout::DropoutSite;
-use crate::embedding::{InputEmbedding, embed};
+use crate::embedding::InputEmbedding;
 use crate::encoder::{Encoded, Encoder};
 use crate::initial::InitialWeights;
-use crate::layers::{normed, projected};
+use crate::layers::{NumberInput, projected};
+use crate::norm::{StreamNorm, normed};
 use crate::positions::{PositionEmbedding, Span};
 
-/// Token and position embedding, blocks, final norm, output layer.
+/// Token and position embedding (or a layer that reads numbers), blocks, final norm, output layer.
 ///
 /// | parameter | shape |
 /// |---|---|
-/// | `token.weight` | `[V, D]` |
+/// | `token.weight` | `[V, D]`, where tokens are read |
+/// | `input` | see [`NumberInput`], where numbers are |
+/// | `readout` | `[D]`, where the first position of each sample is a read-out |
 /// | `position.weight` | `[length, D]`, where positions are trained |
 /// | `blocks.i` | see [`Block`] |
-/// | `norm.gamma`, `norm.beta` | `[D]`, where there are norms |
-/// | `logits.weight`, `logits.bias` | `[D, outputs]`, `[outputs]`, unless tied |
+/// | `norm` | see [`StreamNorm`], where norms stand before sublayers |
+/// | `logits.weight`, `logits.bias` | `[D, outputs]`, `[outputs]`, unless tied or the stream is what is said |
 /// | `encoder` | see [`Encoder`], with `architecture = "encoder_decoder"` |
 #[derive(Module, Debug)]
 pub struct Decoder {
-    token: InputEmbedding,
+    token: Option<InputEmbedding>,
+    input: Option<NumberInput>,
+    readout: Option<Param<Tensor<1>>>,
     position: PositionEmbedding,
     blocks: Vec<Block>,
-    norm: Option<LayerNorm>,
+    norm: Option<StreamNorm>,
     logits: Option<Linear>,
     encoder: Option<Encoder>,
     heads: usize,
     kv_heads: usize,
     d_head: usize,
+    /// Numbers read at a position; 0 where tokens are.
+    inputs: usize,
     outputs: usize,
+    d_model: usize,
+    is_tied: bool,
     causal: bool,
     embedding_dropout: f64,
 }
@@ -64,38 +73,46 @@ impl Decoder {
         let d = config.d_model;
         let block = |i: usize| Block::new(config, &format!("blocks.{i}"), config.has_encoder(), &initial);
         Ok(Self {
-            token: InputEmbedding::new("token", dims.vocab, d, &initial),
+            token: (dims.inputs == 0).then(|| InputEmbedding::new("token", dims.vocab, d, &initial)),
+            input: (dims.inputs > 0).then(|| NumberInput::new(config, dims.inputs, "input", &initial)),
+            readout: config.readout.then(|| initial.vector("readout", d)),
             position: PositionEmbedding::new(config.positions, "position", dims.length, d, &initial),
             blocks: (0..config.layers).map(block).collect(),
-            norm: (config.norm == Norm::Pre).then(|| initial.norm(d)),
-            logits: (!config.tied).then(|| initial.linear("logits", d, dims.outputs, true)),
+            norm: initial.final_norm(config),
+            logits: (!config.tied && config.output_layer).then(|| initial.linear("logits", d, dims.outputs, true)),
             encoder: dims.source.map(|source| Encoder::new(config, source, "encoder", &initial)),
             heads: config.heads,
             kv_heads: config.kv_heads(),
             d_head: config.d_head(),
+            inputs: dims.inputs,
             outputs: dims.outputs,
+            d_model: d,
+            is_tied: config.tied,
             causal: config.causal,
             embedding_dropout: config.embedding_dropout,
         })
     }
 
-    /// `tokens` `[B, L]`, each in `0..V`, to logits where they are wanted.
+    /// `input`, tokens `[B, L]`, each in `0..V`, or numbers `[B, L, I]`, to logits (or the numbers that are said) where they are
+    /// wanted. What stands at the first position of a model with a read-out does not matter: its own vector is read there.
     ///
     /// Tokens and scored positions aren't checked against their range, which would mean to wait for the device: beyond it
     /// a CPU backend panics and a GPU reads something else.
     ///
     /// # Errors
-    /// More tokens than learned positions, a padding that isn't `[B, L]`, gates that aren't `[1, H]` or `[B, H]` for each
+    /// Numbers for a model that reads tokens and the other way round, more tokens than learned positions, a padding that isn't `[B, L]`, gates that aren't `[1, H]` or `[B, H]` for each
     /// layer, replacements that aren't `[H, Lq, K]`, a block to go on at that isn't there or reads another shape, a source
     /// without an encoder, an encoder without a source, a source of another shape.
-    pub fn forward(&self, tokens: Tensor<2, Int>, call: Call) -> Result<Output, CallError> {
-        let [b, l] = tokens.dims();
+    pub fn forward(&self, input: impl Into<Input>, call: Call) -> Result<Output, CallError> {
+        let input = input.into();
+        let [b, l] = input.dims();
         let span = Span::of_input(l, call.padding);
+        self.check_input(&input)?;
         self.check(b, l, &span, &call)?;
-        let mask = self.mask([b, l, l], call.padding.map(<[bool]>::to_vec), &tokens.device())?;
+        let mask = self.mask([b, l, l], call.padding.map(<[bool]>::to_vec), &input.device())?;
         let Read { memory, maps: encoder_maps, contexts: encoder_contexts } =
             self.read_source(call.source, b, &call)?;
-        let output = self.pass(tokens, &span, mask.as_ref(), memory.as_ref(), None, &call);
+        let output = self.pass(input, &span, mask.as_ref(), memory.as_ref(), None, &call);
         Ok(Output { encoder_maps, encoder_contexts, ..output })
     }
 
@@ -109,13 +126,13 @@ impl Decoder {
             return Err(CallError::NotCausal);
         }
         let Read { memory, .. } = self.read_source(source, batch, &Call::default())?;
-        let device = self.token.device();
+        let device = self.devices().into_iter().next().unwrap_or_default();
         let shape = [batch, self.kv_heads, capacity, self.d_head];
         let layers = self.blocks.iter().map(|_| Past::new(shape, &device)).collect();
         Ok(Cache::new(layers, memory, batch, capacity))
     }
 
-    /// Reads `tokens` `[B, L]` after those that `cache` holds, adds them to it, and gives the logits that
+    /// Reads `input`, tokens `[B, L]` or numbers `[B, L, I]`, after those that `cache` holds, adds them to it, and gives the logits that
     /// [`Decoder::forward`] would give at their positions after reading everything at once. Scored positions and padding
     /// are those of the new tokens.
     ///
@@ -125,8 +142,10 @@ impl Decoder {
     ///
     /// # Panics
     /// With a cache that another model made.
-    pub fn extend(&self, tokens: Tensor<2, Int>, cache: &mut Cache, call: Call) -> Result<Output, CallError> {
-        let ([b, l], held) = (tokens.dims(), cache.held());
+    pub fn extend(&self, input: impl Into<Input>, cache: &mut Cache, call: Call) -> Result<Output, CallError> {
+        let input = input.into();
+        let ([b, l], held) = (input.dims(), cache.held());
+        self.check_input(&input)?;
         if b != cache.batch() {
             return Err(CallError::CacheBatch { given: b, batch: cache.batch() });
         }
@@ -148,9 +167,9 @@ impl Decoder {
         let is_padded = leading.iter().any(|&count| count > 0);
         let padding =
             is_padded.then(|| leading.iter().flat_map(|&count| (0..held + l).map(move |t| t < count)).collect());
-        let mask = self.mask([b, l, held + l], padding, &tokens.device())?;
+        let mask = self.mask([b, l, held + l], padding, &input.device())?;
         let (memory, layers) = (cache.memory.as_ref(), &mut cache.layers);
-        let output = self.pass(tokens, &span, mask.as_ref(), memory, Some(layers), &call);
+        let output = self.pass(input, &span, mask.as_ref(), memory, Some(layers), &call);
         cache.advance(l, leading);
         Ok(output)
     }
@@ -175,20 +194,20 @@ impl Decoder {
         }
     }
 
-    /// From tokens `[B, L]` to logits, whether they are read alone or after those of `past`.
+    /// From an input to logits, whether they are read alone or after those of `past`.
     fn pass(
         &self,
-        tokens: Tensor<2, Int>,
+        input: Input,
         span: &Span,
         mask: Option<&PreparedMask>,
         memory: Option<&Memory>,
         mut past: Option<&mut Vec<Past>>,
         call: &Call,
     ) -> Output {
-        let [b, l] = tokens.dims();
+        let [b, l] = input.dims();
         let (first, mut x) = match call.resume {
             Some(resume) => (resume.layer, resume.input.clone()),
-            None => (0, self.embedded(tokens, span, call)),
+            None => (0, self.embedded(input, span, call)),
         }; // [B, L, D]
         let d = x.dims()[2];
 
@@ -227,9 +246,10 @@ impl Decoder {
             x = x.select(0, scored.clone()); // [N, D]
         }
         let x = normed(&self.norm, x);
-        let logits = match &self.logits {
-            Some(logits) => projected(logits, x),
-            None => self.token.logits(x),
+        let logits = match (&self.logits, &self.token) {
+            (Some(logits), _) => projected(logits, x),
+            (None, Some(token)) if self.is_tied => token.logits(x),
+            (None, _) => x,
         };
         if let Some(trace) = call.trace {
             trace.keep("logits", &logits);
@@ -237,9 +257,17 @@ impl Decoder {
         output(logits)
     }
 
-    /// What the first block reads of tokens `[B, L]`, `[B, L, D]`.
-    fn embedded(&self, tokens: Tensor<2, Int>, span: &Span, call: &Call) -> Tensor<3> {
-        let x = embed(&self.token, &self.position, span, tokens);
+    /// What the first block reads of an input, `[B, L, D]`.
+    fn embedded(&self, input: Input, span: &Span, call: &Call) -> Tensor<3> {
+        let [b, l] = input.dims();
+        let x = match &self.readout {
+            None => self.stream(input),
+            Some(readout) => {
+                let first = readout.val().reshape([1, 1, self.d_model]).expand([b, 1, self.d_model]);
+                Tensor::cat(vec![first, self.stream(input.between(1, l - 1))], 1)
+            }
+        };
+        let x = self.position.add(x, span);
         if let Some(trace) = call.trace {
             trace.keep("embedding", &x);
         }
@@ -247,6 +275,31 @@ impl Decoder {
             Some(dropout) => dropout.at(0, DropoutSite::Embedding, self.embedding_dropout).apply(x),
             None => x,
         }
+    }
+
+    /// An input at every position, `[B, L, D]`, without positions.
+    fn stream(&self, input: Input) -> Tensor<3> {
+        match (input, &self.token, &self.input) {
+            (Input::Tokens(tokens), Some(token), _) => token.forward(tokens),
+            (Input::Numbers(numbers), _, Some(layer)) => layer.forward(numbers),
+            // Refused before.
+            (input, _, _) => {
+                let [b, l] = input.dims();
+                Tensor::zeros([b, l, self.d_model], &input.device())
+            }
+        }
+    }
+
+    fn check_input(&self, input: &Input) -> Result<(), CallError> {
+        let (expected, given) = (self.inputs, input.numbers());
+        if expected != given || matches!(input, Input::Numbers(_)) != (expected > 0) {
+            return Err(CallError::Input { expected, given });
+        }
+        let length = input.dims()[1];
+        if self.readout.is_some() && length < 2 {
+            return Err(CallError::ReadoutAlone { length });
+        }
+        Ok(())
     }
 
     fn check(&self, batch: usize, length: usize, span: &Span, call: &Call) -> Result<(), CallError> {
@@ -259,7 +312,7 @@ impl Decoder {
         self.check_gating("encoder", call.encoder, [beside, batch, source])?;
         self.check_gating("cross-attention", call.cross, [beside, batch, length])?;
         if let Some(resume) = call.resume {
-            let (layer, given, d) = (resume.layer, resume.input.dims(), self.token.d_model());
+            let (layer, given, d) = (resume.layer, resume.input.dims(), self.d_model);
             let expected = [batch, length, d];
             if layer >= layers || given != expected {
                 return Err(CallError::Resume { layer, given, layers, expected });

@@ -1,4 +1,4 @@
-//! From what a stack reads to its stream: this file alone knows that inputs are tokens.
+//! From tokens to the stream.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, module};
@@ -31,11 +31,6 @@ impl InputEmbedding {
     /// `x` `[N, D]` to a logit for each token, `[N, V]`, by the same weight (Press 2017).
     pub fn logits(&self, x: Tensor<2>) -> Tensor<2> {
         linear(x, self.weight.val().transpose(), None, Activation::None)
-    }
-
-    /// Width of a row, D.
-    pub fn d_model(&self) -> usize {
-        self.weight.val().dims()[1]
     }
 
     /// Where the weight is.

@@ -1,8 +1,7 @@
 //! The encoder beside a decoder: it reads the source both ways and gives the decoder's cross-attention what to read.
 
-use architecture::{ModelConfig, Norm, SourceDims};
+use architecture::{ModelConfig, SourceDims};
 use burn::module::Module;
-use burn::nn::LayerNorm;
 use burn::tensor::Tensor;
 use kernels::{AttentionMask, PreparedMask};
 
@@ -11,7 +10,7 @@ use crate::call::{Call, CallError, LayerGating, Source};
 use crate::dropout::DropoutSite;
 use crate::embedding::{InputEmbedding, embed};
 use crate::initial::InitialWeights;
-use crate::layers::normed;
+use crate::norm::{StreamNorm, normed};
 use crate::positions::{PositionEmbedding, Span};
 
 /// Token and position embedding of the source, blocks without a causal mask, final norm.
@@ -21,13 +20,13 @@ use crate::positions::{PositionEmbedding, Span};
 /// | `token.weight` | `[source's V, D]` |
 /// | `position.weight` | `[Ls, D]`, where positions are trained |
 /// | `blocks.i` | see [`Block`] |
-/// | `norm.gamma`, `norm.beta` | `[D]`, where there are norms |
+/// | `norm` | see [`StreamNorm`], where norms stand before sublayers |
 #[derive(Module, Debug)]
 pub struct Encoder {
     token: InputEmbedding,
     position: PositionEmbedding,
     blocks: Vec<Block>,
-    norm: Option<LayerNorm>,
+    norm: Option<StreamNorm>,
     embedding_dropout: f64,
 }
 
@@ -52,7 +51,7 @@ impl Encoder {
             token: InputEmbedding::new(&format!("{path}.token"), source.vocab, d, initial),
             position: PositionEmbedding::new(config.positions, &format!("{path}.position"), source.length, d, initial),
             blocks: (0..config.layers).map(block).collect(),
-            norm: (config.norm == Norm::Pre).then(|| initial.norm(d)),
+            norm: initial.final_norm(config),
             embedding_dropout: config.embedding_dropout,
         }
     }

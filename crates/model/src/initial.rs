@@ -3,15 +3,13 @@
 //! Every backend and every head count sees the same numbers wherever a tensor's path and shape agree, and Burn's
 //! process-global random state is never touched.
 
-use architecture::{Init, Initial};
+use architecture::{Init, Initial, ModelConfig, Norm, NormKind};
 use burn::module::Param;
-use burn::nn::{LayerNorm, LayerNormConfig, Linear};
+use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, TensorData};
 
+use crate::norm::StreamNorm;
 use crate::random::Stream;
-
-/// Added to the variance in every norm, as in PyTorch.
-pub(crate) const NORM_EPSILON: f64 = 1e-5;
 
 /// Makes initialised layers; each call names the path its parameters have in the model.
 pub struct InitialWeights<'a> {
@@ -49,12 +47,30 @@ impl<'a> InitialWeights<'a> {
         self.draw(&format!("{path}.weight"), [rows, d_model], self.init.embedding())
     }
 
-    /// A layer norm with gain 1 and shift 0.
-    pub fn norm(&self, d_model: usize) -> LayerNorm {
-        let mut norm = LayerNormConfig::new(d_model).with_epsilon(NORM_EPSILON).init(self.device);
-        norm.gamma = self.parameter(vec![1.0; d_model], [d_model]);
-        norm.beta = Some(self.parameter(vec![0.0; d_model], [d_model]));
-        norm
+    /// A vector of the stream, as a row of an embedding is.
+    pub fn vector(&self, path: &str, d_model: usize) -> Param<Tensor<1>> {
+        self.draw(path, [d_model], self.init.embedding())
+    }
+
+    /// A norm of `config`: gain or factor 1, shift 0. `None` where it has none.
+    pub fn norm(&self, config: &ModelConfig) -> Option<StreamNorm> {
+        let d = config.d_model;
+        match (config.norm, config.norm_kind) {
+            (Norm::None, _) => None,
+            (_, NormKind::Layer) => Some(StreamNorm {
+                gamma: Some(self.parameter(vec![1.0; d], [d])),
+                beta: Some(self.parameter(vec![0.0; d], [d])),
+                factor: None,
+            }),
+            (_, NormKind::Length) => {
+                Some(StreamNorm { gamma: None, beta: None, factor: Some(self.parameter(vec![1.0], [1])) })
+            }
+        }
+    }
+
+    /// The norm after the last block of a stack: with norms before sublayers alone.
+    pub fn final_norm(&self, config: &ModelConfig) -> Option<StreamNorm> {
+        if config.norm == Norm::Pre { self.norm(config) } else { None }
     }
 
     fn draw<const N: usize>(&self, path: &str, shape: [usize; N], initial: Initial) -> Param<Tensor<N>> {

@@ -15,6 +15,7 @@
 //! | K | `d_head`, the width of one head |
 //! | F | `d_ff`, the width of the MLP |
 //! | V | vocabulary |
+//! | I | numbers read at a position, where no tokens are |
 //! | N | scored positions of a batch |
 //!
 //! A mask ([`kernels::AttentionMask`]) has one meaning everywhere: `true` = this connection is forbidden.
@@ -30,6 +31,7 @@ pub mod embedding;
 pub mod encoder;
 pub mod initial;
 pub mod layers;
+pub mod norm;
 pub mod parameters;
 pub mod positions;
 pub mod trace;
@@ -38,7 +40,7 @@ mod random;
 
 pub use attention::{Attention, AttentionCall, AttentionOutput};
 pub use cache::Cache;
-pub use call::{Call, CallError, Gating, Output, Resume, Source};
+pub use call::{Call, CallError, Gating, Input, Output, Resume, Source};
 pub use decoder::Decoder;
 pub use dropout::Dropout;
 pub use encoder::Encoder;

@@ -23,7 +23,10 @@ mod timings;
 use std::{io, path::PathBuf};
 
 use data::metrics::SplitScores;
-use runs::{Ledger, LedgerRun, Mismatch, PlannedRun, Regime, RunError, RunRecord, experiment::About};
+use runs::{
+    Ledger, LedgerRun, Mismatch, PlannedRun, Regime, RunError, RunRecord,
+    experiment::{About, Published},
+};
 use serde::{Deserialize, Serialize};
 use statistics::{
     StatisticsError, describe::Description, interval::WilsonInterval, outcome::StepsToThreshold, two_arms::Limits,
@@ -93,6 +96,9 @@ pub struct Results {
     pub why_seeds: Option<String>,
     /// The config key along which arms are ordered, where there is one; each arm's number is its `sweep_value`.
     pub sweep: Option<Swept>,
+    /// What others have published of the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
     /// Every arm, in the order of the experiment.
     pub arms: Vec<ArmResult>,
     /// How learning rates were chosen, where they were.
@@ -285,6 +291,7 @@ impl Results {
             seeds: experiment.seeds.clone(),
             why_seeds: experiment.why_seeds.clone(),
             sweep: question.sweep,
+            published: experiment.published.clone(),
             arms,
             tuning: tuning.clone(),
             ledger: Some(ledger),

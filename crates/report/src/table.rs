@@ -157,6 +157,7 @@ impl Table {
             predictions: vec![],
             registered: None,
             check: None,
+            published: None,
             findings,
             exploratory: beyond.map(|(pairs, findings)| Exploratory { pairs, findings }),
             repetitions: None,

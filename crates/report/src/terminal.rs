@@ -5,7 +5,8 @@ mod heads;
 use std::path::Path;
 
 use data::Split;
-use statistics::{outcome::StepsToThreshold, sweep::Enough};
+use runs::experiment::Published;
+use statistics::{Direction, outcome::StepsToThreshold, sweep::Enough};
 
 use crate::{
     limits::PROBLEMS,
@@ -163,8 +164,17 @@ fn table(results: &Results) -> String {
     if is_swept {
         rows[0].push("enough".into());
     }
+    let published = results.published.as_ref();
+    if published.is_some() {
+        rows[0].extend(["median", "best", "published"].map(String::from));
+    }
     for arm in &results.arms {
-        let number = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.4}"));
+        // What others published may be of any size.
+        let number = |value: Option<f64>| match value {
+            None => "-".into(),
+            Some(value) if published.is_some() && value != 0.0 && value.abs() < 0.01 => format!("{value:.2e}"),
+            Some(value) => format!("{value:.4}"),
+        };
         let description = arm.description.as_ref();
         let mut runs = arm.finished.to_string();
         for (count, what) in [(arm.diverged, "diverged"), (arm.missing, "missing")] {
@@ -184,8 +194,23 @@ fn table(results: &Results) -> String {
         if let Some(row) = rows.last_mut().filter(|_| is_swept) {
             row.push(enough(results, arm));
         }
+        if let (Some(row), Some(published)) = (rows.last_mut(), published) {
+            let best = description.map(|description| match results.metric.scale.direction {
+                Direction::LowerIsBetter => description.minimum,
+                Direction::HigherIsBetter => description.maximum,
+            });
+            let theirs = published.values.get(&arm.name).copied();
+            row.extend([number(description.map(|description| description.median)), number(best), number(theirs)]);
+        }
     }
-    aligned(&rows)
+    let mut table = aligned(&rows);
+    if let Some(Published { source, of_runs, differs, .. }) = published {
+        table += &format!("\npublished: {source}, {}", of_runs.words());
+        if let Some(differs) = differs {
+            table += &format!("\n  ours differ: {differs}");
+        }
+    }
+    table
 }
 
 fn steps(steps: &StepsToThreshold) -> String {

@@ -11,7 +11,7 @@ mod train;
 use std::path::Path;
 
 use architecture::{Dims, ModelConfig, SourceDims};
-use data::{Sets, Task};
+use data::{Dataset, FileError, PATHS, Sets, Task};
 use serde::Serialize;
 
 use self::meaning::Meanings;
@@ -44,9 +44,29 @@ pub struct TaskSection {
     /// The task.
     #[serde(flatten)]
     pub task: Task,
-    /// Sizes of the training, validation and test sets, in samples.
-    #[serde(flatten)]
+    /// Sizes of the training, validation and test sets, in samples: as they are, which of files is no more than these hold.
+    #[serde(skip)]
     pub sets: Sets,
+    /// As they were asked for.
+    #[serde(flatten)]
+    asked: Sets,
+}
+
+impl TaskSection {
+    /// A task whose samples are generated.
+    pub fn new(task: Task, sets: Sets) -> Self {
+        Self { task, sets, asked: sets }
+    }
+
+    /// The task, open, with its sets.
+    ///
+    /// # Errors
+    /// Whatever is wrong with its files, whose paths are taken from `folder`.
+    fn open(self, folder: &Path) -> Result<Self, FileError> {
+        let Self { task, asked, sets: _ } = self;
+        let data = Dataset::open(&task, &asked, folder)?;
+        Ok(Self { task: data.task().clone(), sets: *data.sets(), asked })
+    }
 }
 
 impl Config {
@@ -100,9 +120,12 @@ impl Config {
         toml::to_string(self).unwrap_or_default()
     }
 
-    /// Eight hex digits of the BLAKE3 hash of [`Config::to_toml`]: part of the run directory's name.
+    /// Eight hex digits of the BLAKE3 hash of [`Config::to_toml`]: part of the run directory's name. Of files their names count,
+    /// and not in which folder they lie, so that a run keeps its name where all is moved.
     pub fn hash(&self) -> String {
-        blake3::hash(self.to_toml().as_bytes()).to_hex().chars().take(8).collect()
+        let text = self.to_toml();
+        let text = if self.task.task.stored().is_some() { without_folders(&text).unwrap_or(text) } else { text };
+        blake3::hash(text.as_bytes()).to_hex().chars().take(8).collect()
     }
 
     /// The seed of the initial weights.
@@ -114,8 +137,32 @@ impl Config {
     pub fn dims(&self) -> Dims {
         let task = &self.task.task;
         let source = task.source().map(|source| SourceDims { vocab: source.vocab, length: source.len });
-        Dims { vocab: task.vocab(), outputs: task.outputs(), length: task.seq_len(), source }
+        let numbers = task.numbers().unwrap_or_default();
+        // Of classes and numbers a task asks for one.
+        let outputs = if numbers.outputs > 0 { numbers.outputs } else { task.outputs() };
+        let (vocab, length) = (task.vocab(), task.seq_len());
+        Dims { vocab, inputs: numbers.inputs, outputs, length, readout: task.readout(), source }
     }
+}
+
+/// A config of a task of files with the last part of each path alone.
+fn without_folders(text: &str) -> Option<String> {
+    fn shorten(value: &mut toml::Value) {
+        match value {
+            toml::Value::String(path) => {
+                let name = Path::new(path.as_str()).file_name().map(|name| name.to_string_lossy().into_owned());
+                *path = name.unwrap_or_default();
+            }
+            toml::Value::Array(paths) => paths.iter_mut().for_each(shorten),
+            _ => {}
+        }
+    }
+    let mut table: toml::Table = text.parse().ok()?;
+    let task = table.get_mut("task")?.as_table_mut()?;
+    for key in PATHS {
+        task.get_mut(key).into_iter().for_each(shorten);
+    }
+    toml::to_string(&table).ok()
 }
 
 #[cfg(test)]

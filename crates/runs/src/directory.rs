@@ -15,12 +15,17 @@ use crate::{
     differences,
     error::RunError,
     files,
-    layout::{CHECKPOINTS, CONFIG, HEADS, LOCK, MANIFEST, METRICS, OWN, SNAPSHOTS, SUMMARY, TEMPORARY, TIMING},
+    layout::{
+        CHECKPOINTS, CONFIG, HEADS, LOCK, MANIFEST, METRICS, OWN, SNAPSHOTS, SUMMARY, TEMPORARY, TEST_SCORES, TIMING,
+    },
     limits, log,
     metrics::{MetricLine, MetricsLog, TimingLog},
+    origin::Origin,
+    sealed::{self, Named},
     snapshots::Snapshots,
     summary::Summary,
     tensorboard,
+    test_scores::TestScores,
 };
 
 /// Where a run's files are. Nothing is created before [`RunDirectory::create`].
@@ -112,6 +117,11 @@ impl RunDirectory {
     /// `heads.json`: what the run's heads do, made from the run by whoever analyses it.
     pub fn heads_path(&self) -> PathBuf {
         self.path.join(HEADS)
+    }
+
+    /// `test_scores.json`: see [`crate::TestScores`].
+    pub fn test_scores_path(&self) -> PathBuf {
+        self.path.join(TEST_SCORES)
     }
 
     /// How far the run is.
@@ -258,7 +268,8 @@ impl RunDirectory {
             return Err(RunError::NotARun { path: self.path.clone(), entry });
         }
         // The summary goes first: whatever interrupts this, the run no longer counts as done.
-        for name in [SUMMARY, HEADS, METRICS, TIMING, MANIFEST].map(String::from).into_iter().chain(temporaries()) {
+        let files = [SUMMARY, TEST_SCORES, HEADS, METRICS, TIMING, MANIFEST].map(String::from);
+        for name in files.into_iter().chain(temporaries()) {
             files::remove(&self.path.join(name))?;
         }
         self.snapshots().clear()?;
@@ -285,6 +296,14 @@ impl RunDirectory {
                 Ok((MetricsLog::open(&self.metrics_path())?, TimingLog::open(&self.timing_path())?))
             }
         }
+    }
+
+    /// Writes `test_scores.json` of the run `origin`, with a seal.
+    ///
+    /// # Errors
+    /// Where the disk is full or gone.
+    pub fn write_test_scores(&self, origin: &Origin, scores: &TestScores) -> Result<(), RunError> {
+        sealed::write_compact(&self.test_scores_path(), &Named { origin, content: scores })
     }
 
     /// BLAKE3 of `metrics.jsonl` as it is on disk, 64 hex digits.
@@ -324,7 +343,7 @@ impl RunDirectory {
 
 /// Names of files that may be left where writing was interrupted.
 fn temporaries() -> impl Iterator<Item = String> {
-    [CONFIG, MANIFEST, SUMMARY, HEADS].into_iter().map(|name| format!("{name}{TEMPORARY}"))
+    [CONFIG, MANIFEST, SUMMARY, TEST_SCORES, HEADS].into_iter().map(|name| format!("{name}{TEMPORARY}"))
 }
 
 #[cfg(test)]

@@ -60,6 +60,13 @@ pub enum RunError {
     /// A run's config that can't be read.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A file of samples that is not what it was.
+    #[error(
+        "{}: the file that its samples come from has changed: it was {then}, and is {now}; put the file back, or train in \
+         another folder (--out) or under another name",
+        run.display()
+    )]
+    FileChanged { run: PathBuf, then: String, now: String },
     /// A log that is not the one that the run ended with.
     #[error("{} is not what the run wrote: it was edited or damaged since it ended", path.display())]
     MetricsChanged { path: PathBuf },

@@ -24,8 +24,8 @@
 //! Instead of arms, `[grid]` with `"model.heads" = [1, 2, 4]` makes the arms `h1`, `h2` and `h4`; several keys make
 //! their product. `[predict]` (or several `[[predict]]`) says in a form that can be held against the results what is
 //! expected: `better = "h8"`, `equivalent = true` or `sufficient = 4`, and `where = { layers = 1 }` of which arms. Also there
-//! are, each documented at its field: `repetitions`, `sweep`, `match_d_ff`, `looks`, `vary`, `[tuning]`, `[check]`, and in an
-//! arm `config`, `label` and `seed_offset`. What is refused comes back as a [`ConfigError`] that shows the line.
+//! are, each documented at its field: `repetitions`, `sweep`, `match_d_ff`, `looks`, `vary`, `[tuning]`, `[check]`, `[published]`,
+//! and in an arm `config`, `label` and `seed_offset`. What is refused comes back as a [`ConfigError`] that shows the line.
 
 mod arms;
 mod plan;
@@ -37,6 +37,7 @@ mod variant;
 mod write;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -93,8 +94,63 @@ pub struct Experiment {
     pub predict: Vec<Predicted>,
     /// Pairs that train longer, after the reported runs.
     pub check: Option<Check>,
+    /// What others have published of the same, to be shown beside; it decides nothing.
+    pub published: Option<Published>,
     /// At least two.
     pub arms: Vec<Arm>,
+}
+
+/// Results that others published, by arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Where they stand, such as "arXiv 2510.06662, table 3".
+    pub source: String,
+    /// What of several runs they are.
+    #[serde(default)]
+    pub of_runs: OfRuns,
+    /// In what our settings differ from theirs, and what that may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differs: Option<String>,
+    /// The deciding metric by the name of the arm.
+    pub values: BTreeMap<String, f64>,
+}
+
+/// What one number says of several runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OfRuns {
+    /// The mean.
+    #[default]
+    Mean,
+    /// The median.
+    Median,
+    /// The best of them.
+    Best,
+    /// There was one.
+    One,
+}
+
+impl OfRuns {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Median => "median",
+            Self::Best => "best",
+            Self::One => "one",
+        }
+    }
+
+    /// As it reads after a source.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Mean => "means over runs",
+            Self::Median => "medians over runs",
+            Self::Best => "the best of several runs",
+            Self::One => "one run each",
+        }
+    }
 }
 
 /// What an experiment is for, in its author's words.

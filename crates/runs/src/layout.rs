@@ -10,12 +10,14 @@ pub(crate) const CHECKPOINTS: &str = "checkpoints";
 pub(crate) const SNAPSHOTS: &str = "snapshots";
 pub(crate) const SUMMARY: &str = "summary.json";
 pub(crate) const HEADS: &str = "heads.json";
+pub(crate) const TEST_SCORES: &str = "test_scores.json";
 pub(crate) const LOCK: &str = ".lock";
 /// Ending of a file that is not complete yet.
 pub(crate) const TEMPORARY: &str = ".tmp";
 
 /// What a run writes.
-pub(crate) const OWN: [&str; 9] = [CONFIG, MANIFEST, METRICS, TIMING, CHECKPOINTS, SNAPSHOTS, SUMMARY, HEADS, LOCK];
+pub(crate) const OWN: [&str; 10] =
+    [CONFIG, MANIFEST, METRICS, TIMING, CHECKPOINTS, SNAPSHOTS, SUMMARY, TEST_SCORES, HEADS, LOCK];
 
 /// Whether a folder is that of a run, however little of it is there or readable.
 pub(crate) fn is_run(folder: &Path) -> bool {

@@ -14,7 +14,7 @@ pub use render::thousands;
 use crate::{
     config::Config,
     experiment::{Experiment, Regime},
-    manifest::{Manifest, Program},
+    manifest::{DataFile, Manifest, Program},
     seen::SeenInTraining,
 };
 
@@ -72,6 +72,9 @@ pub struct Ledger {
     /// Test samples that training shows too, where there are more than a few; of one pair, as the others are much alike.
     #[serde(default)]
     pub seen: Vec<SeenInTraining>,
+    /// Files that samples come from, each once, with their hashes; none where samples are generated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<DataFile>,
 }
 
 /// Two runs of a pair with another cost.

@@ -61,6 +61,7 @@ pub mod snapshots;
 pub mod summary;
 pub mod tensorboard;
 pub mod tensors;
+pub mod test_scores;
 
 pub use checkpoint::{Checkpoint, Checkpoints, Latest};
 pub use claims::{Asked, Claim, Claims};
@@ -72,7 +73,9 @@ pub use experiment::{Arm, Experiment, PlannedRun, ReadAt, Regime};
 pub use inspection::{Condition, Inspection};
 pub use ledger::{Ledger, LedgerRun, Mismatch};
 pub use log::Log;
-pub use manifest::{Fingerprints, Manifest, Program, TensorFingerprint, WeightsFingerprint, weights_fingerprint};
+pub use manifest::{
+    DataFile, Fingerprints, Manifest, Program, TensorFingerprint, WeightsFingerprint, weights_fingerprint,
+};
 pub use metrics::{MetricLine, MetricsLog, TimingLine, TimingLog, read_metrics, read_timings, read_timings_of};
 pub use open::OpenRun;
 pub use origin::Origin;
@@ -82,3 +85,4 @@ pub use seen::{SeenInTraining, seen_in_training};
 pub use snapshots::{Snapshot, Snapshots};
 pub use summary::{Best, Status, Summary};
 pub use tensors::Tensors;
+pub use test_scores::{ScoresByUnit, TestScores};

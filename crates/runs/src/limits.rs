@@ -11,6 +11,8 @@ pub(crate) const SUMMARY: u64 = 1 << 20;
 pub(crate) const CHECKPOINT_INDEX: u64 = 1 << 20;
 /// `heads.json`: maps take megabytes.
 pub(crate) const HEADS: u64 = 256 << 20;
+/// `test_scores.json`: a hundred for each of 100,000 samples, twice.
+pub(crate) const TEST_SCORES: u64 = 64 << 20;
 /// A line of a log; ours are a tenth of that.
 pub(crate) const LINE: usize = 4096;
 /// A log that is read whole: some ten million lines.

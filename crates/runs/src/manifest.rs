@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, fmt, path::Path};
 
 use architecture::Parts;
+use data::{ReadFile, Task};
 use serde::{Deserialize, Serialize};
 
-use crate::{error::RunError, limits, origin::Origin, sealed};
+use crate::{config::Config, error::RunError, limits, origin::Origin, sealed};
 
 /// The program that ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +84,42 @@ pub struct TensorFingerprint {
     pub blake3: String,
 }
 
+/// A file that samples came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataFile {
+    /// Its name, without its folders.
+    pub name: String,
+    /// What it is for: `files`, `validation`, `test`, `vocab`.
+    pub role: String,
+    /// Its size.
+    pub bytes: u64,
+    /// BLAKE3 of what it holds, 64 hex digits.
+    pub blake3: String,
+}
+
+impl DataFile {
+    /// Those of a task that is open, in the order in which they were read; none where samples are generated.
+    pub fn of(task: &Task) -> Vec<Self> {
+        let name = |file: &ReadFile| file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let one = |file: &ReadFile| Self {
+            name: name(file),
+            role: file.role.into(),
+            bytes: file.bytes,
+            blake3: file.blake3.clone(),
+        };
+        task.stored().map_or(vec![], |stored| stored.files().iter().map(one).collect())
+    }
+}
+
+impl fmt::Display for DataFile {
+    /// "data.txt, 1115394 bytes, BLAKE3 0123456789abcdef".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hash: String = self.blake3.chars().filter(char::is_ascii_alphanumeric).take(16).collect();
+        write!(f, "{}, {} bytes, BLAKE3 {hash}", self.name, self.bytes)
+    }
+}
+
 /// The content of `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -110,6 +147,9 @@ pub struct Manifest {
     pub tokens_per_step: u64,
     /// Proof of what the run started from.
     pub fingerprints: Fingerprints,
+    /// The files that its samples come from; none where they are generated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<DataFile>,
     /// Where another program or another device went on with it; of a run of one kind, nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed: Vec<Resumed>,
@@ -160,6 +200,20 @@ impl Manifest {
     /// Where the disk is full or gone.
     pub fn write(&self, path: &Path) -> Result<(), RunError> {
         sealed::write(path, self)
+    }
+
+    /// Refuses files that no longer hold what they held when the run was begun; `config` was read now.
+    ///
+    /// # Errors
+    /// [`RunError::FileChanged`], of the first of them.
+    pub fn check_files(&self, config: &Config, run: &Path) -> Result<(), RunError> {
+        let (then, now) = (&self.files, DataFile::of(&config.task.task));
+        let of = |files: &[DataFile], at: usize| files.get(at).map_or("nothing".to_string(), DataFile::to_string);
+        let changed = (0..then.len().max(now.len())).find(|&at| then.get(at) != now.get(at));
+        match changed {
+            None => Ok(()),
+            Some(at) => Err(RunError::FileChanged { run: run.into(), then: of(then, at), now: of(&now, at) }),
+        }
     }
 
     /// The run that it is of.
@@ -235,6 +289,7 @@ mod tests {
             flops_per_step: [("attention", 100), ("logits", 7)].into_iter().collect(),
             tokens_per_step: 2048,
             resumed: vec![],
+            files: vec![],
             simd: None,
             fingerprints: Fingerprints {
                 data: "aa".into(),

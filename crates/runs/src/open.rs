@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 
 use crate::{
     checkpoint::{Checkpoint, Checkpoints, Latest},
@@ -21,9 +21,10 @@ use crate::{
     manifest::Manifest,
     metrics::{MetricLine, TimingLine, read_metrics, read_timings_of},
     origin::Origin,
-    sealed,
+    sealed::{self, Named},
     snapshots::Snapshot,
     summary::{Status, Summary},
+    test_scores::TestScores,
 };
 
 /// A run whose files belong together, done or not.
@@ -36,14 +37,6 @@ pub struct OpenRun {
     state: State,
 }
 
-/// A file of a run that is not sealed by its own type.
-#[derive(Serialize, Deserialize)]
-struct Named<O, T> {
-    origin: O,
-    #[serde(flatten)]
-    content: T,
-}
-
 impl RunDirectory {
     /// Opens the run to be read.
     ///
@@ -53,6 +46,7 @@ impl RunDirectory {
     pub fn open(&self) -> Result<OpenRun, RunError> {
         let config = self.config()?;
         let manifest = Manifest::read(&self.manifest_path())?;
+        manifest.check_files(&config, self.path())?;
         let origin = manifest.origin();
         let resolved = config.to_toml();
         if resolved != manifest.config {
@@ -252,6 +246,19 @@ impl OpenRun {
         }
     }
 
+    /// What it scored on each part of the test set; `None` where each run has a test set of its own, and before its end.
+    ///
+    /// # Errors
+    /// Where the file is damaged, or another run's.
+    pub fn test_scores(&self) -> Result<Option<TestScores>, RunError> {
+        let path = self.directory.test_scores_path();
+        match sealed::read::<Named<Origin, TestScores>>(&path, limits::TEST_SCORES) {
+            Ok(Named { origin, content }) => self.check(&path, &origin).map(|()| Some(content)),
+            Err(error) if error.is_absent() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Writes `heads.json`, with the run's origin and a seal.
     ///
     /// # Errors
@@ -286,6 +293,7 @@ impl OpenRun {
         }
         found.extend(self.timings().err().filter(|error| !error.is_absent()));
         found.extend(self.heads_as::<serde::de::IgnoredAny>().err());
+        found.extend(self.test_scores().err());
         found
     }
 
@@ -304,4 +312,4 @@ impl OpenRun {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

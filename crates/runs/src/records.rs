@@ -12,6 +12,7 @@ use crate::{
     metrics::{MetricLine, TimingLine},
     open::OpenRun,
     summary::{Status, Summary},
+    test_scores::TestScores,
 };
 
 /// A planned run and what it left. Results, figures, pages and the analysis of heads are made from it, and read nothing again
@@ -30,6 +31,7 @@ struct EndedRun {
     metrics: Vec<MetricLine>,
     timings: Vec<TimingLine>,
     heads: Option<HeadAnalysis>,
+    test_scores: Option<TestScores>,
 }
 
 impl RunRecord {
@@ -67,6 +69,11 @@ impl RunRecord {
     /// The analysis of its heads that lies there, if one of the present version does.
     pub fn heads(&self) -> Option<&HeadAnalysis> {
         self.ended().and_then(|ended| ended.heads.as_ref())
+    }
+
+    /// What it scored on each part of a test set that all runs share; see [`OpenRun::test_scores`].
+    pub fn test_scores(&self) -> Option<&TestScores> {
+        self.ended().and_then(|ended| ended.test_scores.as_ref())
     }
 
     /// Why it did not finish, such as "diverged at step 12" or "stopped after step 300"; `None` if it did.
@@ -110,7 +117,8 @@ fn ended(plan: &PlannedRun) -> Result<EndedRun, String> {
             };
             // What is damaged or of another version is made anew, by whoever needs it.
             let heads = open.heads().unwrap_or_default();
-            Ok(EndedRun { open, metrics, timings, heads })
+            let test_scores = open.test_scores().map_err(damaged)?;
+            Ok(EndedRun { open, metrics, timings, heads, test_scores })
         }
     }
 }

@@ -167,6 +167,7 @@ impl Registration {
 fn content(experiment: &Experiment) -> String {
     let mut plain = experiment.clone();
     plain.about = About::default();
+    plain.published = None;
     for arm in &mut plain.arms {
         arm.label.clone_from(&arm.name);
     }
@@ -238,6 +239,7 @@ fn settings(experiment: &Experiment) -> Values {
         looks,
         predict,
         check,
+        published: _,
         arms,
     } = experiment;
     let mut values = Values::new();

@@ -5,9 +5,17 @@
 
 use std::path::Path;
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{error::RunError, files};
+
+/// A file of a run that is not sealed by its own type.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Named<O, T> {
+    pub origin: O,
+    #[serde(flatten)]
+    pub content: T,
+}
 
 /// How an object is laid out.
 struct Layout {

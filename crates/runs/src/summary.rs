@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use data::metrics::{OBJECTIVE, Scores};
+use data::metrics::Scores;
 use serde::{Deserialize, Serialize};
 
 use crate::{error::RunError, limits, origin::Origin, sealed};
 
-/// The step that is best by [`OBJECTIVE`] on the validation set.
+/// The step that is best by the objective ([`Scores::objective`]) on the validation set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Best {
     /// Optimiser steps done by then.
@@ -21,9 +21,9 @@ pub struct Best {
 impl Best {
     /// The better of `best` and a new measurement, the earlier step where they are equal. What isn't finite is never best.
     pub fn of(best: Option<Self>, step: u64, scores: Scores) -> Option<Self> {
-        let value = scores.number(OBJECTIVE);
+        let value = scores.goal();
         let is_better =
-            value.is_finite() && best.is_none_or(|best| OBJECTIVE.is_better(value, best.scores.number(OBJECTIVE)));
+            value.is_finite() && best.is_none_or(|best| scores.objective().is_better(value, best.scores.goal()));
         if is_better { Some(Self { step, scores }) } else { best }
     }
 }

@@ -4,7 +4,7 @@ use data::{Definition, Draw, NumberSizes, Parameter, Sample, TaskError, in_range
 use headcount_runs::Config;
 use serde::Deserialize;
 
-/// Each token is its own answer; with `numbers`, it says that it is a task in numbers.
+/// Each token is its own answer; with `numbers`, it says that it reads numbers too.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Echo {
@@ -71,7 +71,7 @@ fn its_errors_are_those_of_any_task() {
         ("wrods = 5", ["unknown key `task.wrods`", "own.toml:3", "did you mean `task.words`?"]),
         ("words = \"5\"", ["task.words", "own.toml:3", "write 5 without quotes"]),
         ("words = 1", ["`task.words`: words = 1 is out of range", "own.toml:3", "2..=100"]),
-        ("words = 5\nnumbers = true", ["`task.kind`", "own.toml:2", "kind = \"echo\" is a task in numbers"]),
+        ("words = 5\nnumbers = true", ["`task.kind`", "own.toml:2", "kind = \"echo\" reads tokens and numbers"]),
     ] {
         let error = parse(parameters).unwrap_err();
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");

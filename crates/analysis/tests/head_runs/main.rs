@@ -58,6 +58,7 @@ fn manifest(config: &Config) -> Manifest {
         flops_per_step: Parts::default(),
         tokens_per_step: 1,
         resumed: vec![],
+        files: vec![],
         simd: None,
         fingerprints: Fingerprints { data: "data".into(), weights: "weights".into(), tensors: Default::default() },
     }

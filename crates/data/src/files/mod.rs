@@ -3,6 +3,7 @@
 //! in `KINDS`.
 
 mod npy;
+mod opened;
 mod packed;
 mod read;
 mod records;
@@ -12,7 +13,7 @@ mod text;
 mod vectors;
 
 use std::fmt::{self, Debug};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::{self, DeserializeOwned, SeqAccess, Visitor};
@@ -30,7 +31,7 @@ use crate::sample::{NumberSizes, Sample, SourceSizes, Split};
 use crate::stored::{Contents, ReadFile, Stored};
 
 pub use records::{Records, TargetKind};
-pub use series::Series;
+pub use series::{Column, Series, columns};
 pub use text::{Text, TextSplit, TextUnit};
 pub use vectors::{VectorAnswers, Vectors};
 
@@ -58,6 +59,10 @@ pub trait Format: Debug + Clone + Default + DeserializeOwned + Send + Sync + 'st
     /// # Errors
     /// The first rule broken.
     fn check(&self) -> Result<(), TaskError>;
+
+    /// With its paths taken from `folder`: complete, so that they mean the same from anywhere.
+    #[must_use]
+    fn located(&self, folder: &Path) -> Self;
 
     /// Reads the files, their paths taken from `folder`.
     ///
@@ -143,12 +148,13 @@ impl<F: Format> Definition for OfFiles<F> {
     }
 
     fn open(&self, folder: &Path, sets: &Sets) -> Option<Result<Task, FileError>> {
+        let format = self.format.located(folder);
         let read = || {
-            let Read { contents, files } = self.format.read(folder)?;
-            let stored = Some(Arc::new(Stored::new(contents, files, sets)?));
-            Ok(Task::new(Self { format: self.format.clone(), stored }))
+            let Read { contents, files } = format.read(Path::new(""))?;
+            Stored::new(contents, files, sets)
         };
-        Some(read())
+        let stored = opened::shared(F::KIND, &format.parameters(), sets, read);
+        Some(stored.map(|stored| Task::new(Self { format, stored: Some(stored) })))
     }
 
     fn stored(&self) -> Option<&Arc<Stored>> {
@@ -192,6 +198,32 @@ impl<F: Format> Definition for OfFiles<F> {
 /// One path or several, as a config has them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Paths(pub Vec<String>);
+
+impl Paths {
+    /// With complete paths, taken from `folder`.
+    pub(crate) fn locate(&mut self, folder: &Path) {
+        self.0.iter_mut().for_each(|path| locate(path, folder));
+    }
+}
+
+/// Makes `path` complete, taken from `folder`, without `.` and `name/..`. No path stays none.
+pub(crate) fn locate(path: &mut String, folder: &Path) {
+    if path.is_empty() {
+        return;
+    }
+    let joined = folder.join(&*path);
+    // Where there is no working directory the path stays as it is, and is reported when it is read.
+    let complete = std::path::absolute(&joined).unwrap_or(joined);
+    let mut parts = PathBuf::new();
+    for part in complete.components() {
+        match (part, parts.components().next_back()) {
+            (Component::ParentDir, Some(Component::Normal(_))) => drop(parts.pop()),
+            (Component::CurDir, _) => {}
+            _ => parts.push(part),
+        }
+    }
+    *path = parts.to_string_lossy().into_owned();
+}
 
 impl From<&str> for Paths {
     fn from(path: &str) -> Self {

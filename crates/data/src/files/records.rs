@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::packed::PackedLists;
 use super::read::{self, Parts, Role};
-use super::{Format, Paths, Read, Shares, some_files};
+use super::{Format, Paths, Read, Shares, locate, some_files};
 use crate::answers::Answers;
 use crate::error::{TaskError, in_range};
 use crate::file_error::{FileError, FileProblem, short};
@@ -115,6 +115,14 @@ impl Format for Records {
         in_range("vocab", self.vocab, 0, limits::IDS as usize)?;
         in_range("seq_len", self.seq_len, 0, limits::LENGTH)?;
         self.shares().check()
+    }
+
+    fn located(&self, folder: &Path) -> Self {
+        let mut located = self.clone();
+        let lists = [&mut located.files, &mut located.validation_files, &mut located.test_files];
+        lists.into_iter().for_each(|paths| paths.locate(folder));
+        locate(&mut located.vocab_file, folder);
+        located
     }
 
     fn read(&self, folder: &Path) -> Result<Read, FileError> {

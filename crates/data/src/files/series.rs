@@ -96,6 +96,13 @@ impl Format for Series {
         self.shares().check()
     }
 
+    fn located(&self, folder: &Path) -> Self {
+        let mut located = self.clone();
+        let lists = [&mut located.files, &mut located.validation_files, &mut located.test_files];
+        lists.into_iter().for_each(|paths| paths.locate(folder));
+        located
+    }
+
     fn read(&self, folder: &Path) -> Result<Read, FileError> {
         let parts = Parts::find(folder, &self.files, &self.validation_files, &self.test_files, self.shares())?;
         parts.bytes(limits::SAMPLES)?;
@@ -158,6 +165,47 @@ impl Series {
 fn listed(names: &[String]) -> String {
     let shown = names.iter().take(20).map(|name| format!("`{}`", short(name))).collect::<Vec<_>>().join(", ");
     if names.len() > 20 { format!("{shown} and {} more", names.len() - 20) } else { shown }
+}
+
+/// A column of a CSV file, by its first rows.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Column {
+    /// Its name in the first line, or its number from 0.
+    pub name: String,
+    /// Every value is a finite number.
+    pub is_numeric: bool,
+    /// Every value is larger than the one before, as those of a time are.
+    pub rises: bool,
+}
+
+/// What the columns of a CSV file hold, as far as its first 10,000 rows tell.
+///
+/// # Errors
+/// A file that can't be read.
+pub fn columns(path: &Path) -> Result<Vec<Column>, FileError> {
+    const ROWS: usize = 10_000;
+    let file = File::open(path).map_err(|error| read::unreadable(path, &error))?;
+    let mut reader = csv::ReaderBuilder::new();
+    let reader = reader.has_headers(false).flexible(true).trim(csv::Trim::All).from_reader(BufReader::new(file));
+    let mut records = reader.into_byte_records().take(ROWS);
+    let text = |field: &[u8]| String::from_utf8_lossy(field).trim_start_matches('\u{feff}').to_string();
+    let number = |field: &[u8]| text(field).parse::<f64>().ok().filter(|number| number.is_finite());
+    let Some(first) = records.next().transpose().map_err(|error| broken(path, &error))? else { return Ok(vec![]) };
+    let is_header = first.iter().any(|field| number(field).is_none());
+    let name = |(place, field): (usize, &[u8])| if is_header { text(field) } else { place.to_string() };
+    let mut columns: Vec<Column> =
+        first.iter().enumerate().map(|field| Column { name: name(field), is_numeric: true, rises: true }).collect();
+    let mut last: Vec<Option<f64>> = first.iter().map(number).collect();
+    for record in records {
+        let record = record.map_err(|error| broken(path, &error))?;
+        for ((column, last), field) in columns.iter_mut().zip(&mut last).zip(&record) {
+            let found = number(field);
+            column.is_numeric &= found.is_some();
+            column.rises &= found.zip(*last).is_none_or(|(found, last)| found > last);
+            *last = found;
+        }
+    }
+    Ok(columns)
 }
 
 /// The columns that were asked for, `[rows, columns]`.

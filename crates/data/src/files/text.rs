@@ -127,6 +127,13 @@ impl Format for Text {
         self.shares().check()
     }
 
+    fn located(&self, folder: &Path) -> Self {
+        let mut located = self.clone();
+        let lists = [&mut located.files, &mut located.validation_files, &mut located.test_files];
+        lists.into_iter().for_each(|paths| paths.locate(folder));
+        located
+    }
+
     fn read(&self, folder: &Path) -> Result<Read, FileError> {
         let parts = Parts::find(folder, &self.files, &self.validation_files, &self.test_files, self.shares())?;
         // One allocation, so that a text takes its size in memory and no more.

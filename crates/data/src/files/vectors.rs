@@ -122,6 +122,14 @@ impl Format for Vectors {
         self.shares().check()
     }
 
+    fn located(&self, folder: &Path) -> Self {
+        let mut located = self.clone();
+        let lists =
+            [&mut located.files, &mut located.validation_files, &mut located.test_files, &mut located.answer_files];
+        lists.into_iter().for_each(|paths| paths.locate(folder));
+        located
+    }
+
     fn read(&self, folder: &Path) -> Result<Read, FileError> {
         let parts = Parts::find(folder, &self.files, &self.validation_files, &self.test_files, self.shares())?;
         parts.bytes(limits::SAMPLES)?;

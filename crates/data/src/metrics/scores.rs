@@ -6,7 +6,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{METRICS, MetricKind};
+use super::{METRICS, MSE, MetricKind, OBJECTIVE};
 
 /// The values of some metrics, in the order of [`METRICS`]. Written as a flat map from key to number, in which what is not finite
 /// is `null`; beside other fields use serde's `flatten`, which still refuses keys that nobody knows.
@@ -33,6 +33,16 @@ impl Scores {
     /// The value of `kind`; NaN where it was not measured.
     pub fn number(&self, kind: &MetricKind) -> f64 {
         self.get(kind).unwrap_or(f64::NAN)
+    }
+
+    /// What training made small: [`MSE`] where it was measured, or else [`LOSS`](super::LOSS).
+    pub fn objective(&self) -> &'static MetricKind {
+        if self.get(&MSE).is_some() { &MSE } else { OBJECTIVE }
+    }
+
+    /// The value of [`Scores::objective`]; NaN where nothing was measured.
+    pub fn goal(&self) -> f64 {
+        self.number(self.objective())
     }
 
     /// What was measured.

@@ -103,6 +103,7 @@ impl Task {
             |(name, value): (&str, Parameter)| (name.to_string(), if name == key { seed.into() } else { value });
         let entries = self.parameters().into_iter().map(value).collect();
         let instance = (find(self.kind())?.read)(entries).ok()?;
+        let instance = if self.readout() { instance.with_readout() } else { instance };
         instance.check().is_ok().then_some(instance)
     }
 

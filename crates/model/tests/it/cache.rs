@@ -21,7 +21,7 @@ checks![
     bytes_are_those_of_the_tensors_held,
 ];
 
-const DIMS: Dims = Dims { vocab: 11, outputs: 11, length: 72, source: None };
+const DIMS: Dims = Dims::of_tokens(11, 11, 72);
 const SOURCE: SourceDims = SourceDims { vocab: 9, length: 5 };
 
 fn config() -> ModelConfig {
@@ -306,7 +306,7 @@ fn bytes_are_those_of_the_tensors_held(backend: &Backend) {
         let model = model(&config, backend);
         let mut cache = model.cache(b, capacity, None).unwrap();
         assert_eq!(cache.bytes(), expected, "{}", backend.name);
-        model.extend(Tensor::zeros([b, 7], &backend.device), &mut cache, Call::default()).unwrap();
+        model.extend(Tensor::<2, Int>::zeros([b, 7], &backend.device), &mut cache, Call::default()).unwrap();
         assert_eq!(cache.bytes(), expected, "{}", backend.name);
         assert_eq!((cache.batch(), cache.held(), cache.capacity()), (b, 7, capacity));
     }
@@ -331,7 +331,7 @@ fn a_cleared_cache_is_empty() {
     let (tokens, padding) = input.piece(0, 5, &backend);
     let call = Call { padding: Some(&padding), ..Default::default() };
     let first = values(model.extend(tokens.clone(), &mut cache, call).unwrap().logits);
-    model.extend(Tensor::ones([2, 4], &backend.device), &mut cache, Call::default()).unwrap();
+    model.extend(Tensor::<2, Int>::ones([2, 4], &backend.device), &mut cache, Call::default()).unwrap();
     cache.clear();
     assert_eq!(cache.held(), 0);
     assert_eq!(values(model.extend(tokens, &mut cache, call).unwrap().logits), first);

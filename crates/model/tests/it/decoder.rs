@@ -46,8 +46,7 @@ fn logits_loss_maps_and_gradients_agree_with_pytorch(backend: &Backend) {
 
     for (variant, config) in variants() {
         let outputs = if config.tied { 11 } else { 7 };
-        let model =
-            Decoder::new(&config, Dims { vocab: 11, outputs, length: l, source: None }, 0, &backend.device).unwrap();
+        let model = Decoder::new(&config, Dims::of_tokens(11, outputs, l), 0, &backend.device).unwrap();
         let tensors = parameters::of(&model).into_iter().map(|place| {
             let tensor = corner(fixture.get(&format!("parameters/{}", place.path)), &place.shape);
             (place.path, tensor)
@@ -93,8 +92,7 @@ fn dropout_acts_at_every_place_of_every_layer(backend: &Backend) {
             norm: Norm::None,
             ..config
         };
-        let model =
-            Decoder::new(&config, Dims { vocab: 3, outputs: d, length: l, source: None }, 0, &backend.device).unwrap();
+        let model = Decoder::new(&config, Dims::of_tokens(3, d, l), 0, &backend.device).unwrap();
         let mut tensors = to_host(&model);
         for (path, tensor) in &mut tensors {
             let is_one = ones.iter().any(|end| path.ends_with(end));
@@ -105,7 +103,7 @@ fn dropout_acts_at_every_place_of_every_layer(backend: &Backend) {
         }
         let model = from_host(model, &tensors).unwrap();
         let call = Call { dropout: Some(&pass), ..Default::default() };
-        values(model.forward(Tensor::zeros([b, l], &backend.device), call).unwrap().logits)
+        values(model.forward(Tensor::<2, Int>::zeros([b, l], &backend.device), call).unwrap().logits)
     };
 
     // Embedding, both attentions and both MLPs give ones.
@@ -130,8 +128,8 @@ fn dropout_acts_at_every_place_of_every_layer(backend: &Backend) {
 
 fn refusal(config: ModelConfig, length: usize, call: Call) -> Option<CallError> {
     let device = Device::flex();
-    let model = Decoder::new(&config, Dims { vocab: 11, outputs: 7, length: 6, source: None }, 0, &device).unwrap();
-    model.forward(Tensor::zeros([2, length], &device), call).err()
+    let model = Decoder::new(&config, Dims::of_tokens(11, 7, 6), 0, &device).unwrap();
+    model.forward(Tensor::<2, Int>::zeros([2, length], &device), call).err()
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn config() -> ModelConfig {
     }
 }
 
-const DIMS: Dims = Dims { vocab: 11, outputs: 7, length: 6, source: Some(SourceDims { vocab: 9, length: 5 }) };
+const DIMS: Dims = Dims { source: Some(SourceDims { vocab: 9, length: 5 }), ..Dims::of_tokens(11, 7, 6) };
 
 fn logits_loss_maps_and_gradients_agree_with_pytorch(backend: &Backend) {
     let fixture = Fixture::load("encoder_decoder.safetensors");
@@ -274,6 +274,7 @@ fn it_learns_to_reverse() {
         outputs: symbols,
         length: longest,
         source: Some(SourceDims { vocab: symbols, length: longest }),
+        ..Dims::default()
     };
     let config = ModelConfig { d_model: 32, layers: 1, heads: 4, ..config() };
     let mut model = Decoder::new(&config, dims, 0, &device).unwrap();

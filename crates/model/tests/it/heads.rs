@@ -300,8 +300,7 @@ fn gradient_of_a_gate_is_the_effect_of_its_head(backend: &Backend) {
 
 fn gates_reach_their_layer(backend: &Backend) {
     let config = ModelConfig { d_model: D, heads: 4, layers: 2, ..Default::default() };
-    let model =
-        Decoder::new(&config, Dims { vocab: 5, outputs: 3, length: 4, source: None }, 0, &backend.device).unwrap();
+    let model = Decoder::new(&config, Dims::of_tokens(5, 3, 4), 0, &backend.device).unwrap();
     let tokens = tokens(&[&[0, 4, 2, 1]], backend);
     let logits = |gates: &[Tensor<2>]| {
         model

@@ -11,6 +11,7 @@ mod cache;
 mod decoder;
 mod encoder_decoder;
 mod heads;
+mod numbers;
 mod parameters;
 mod reports;
 mod wgpu;

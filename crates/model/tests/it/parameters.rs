@@ -6,7 +6,7 @@ use architecture::{
     Architecture, Dims, HostTensor, Init, Initial, Merge, ModelConfig, ModelError, Norm, Parameter, Parts, Positions,
     SourceDims, cost,
 };
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Int, Tensor};
 use headcount_model::dropout::{Dropout, DropoutSite};
 use headcount_model::initial::InitialWeights;
 use headcount_model::parameters::{
@@ -19,7 +19,7 @@ use crate::support::{Backend, tokens, values};
 
 checks![initial_tensors_are_the_same_on_every_backend, weights_survive_the_host, dropout_is_the_same_on_every_backend,];
 
-const DIMS: Dims = Dims { vocab: 11, outputs: 7, length: 6, source: None };
+const DIMS: Dims = Dims::of_tokens(11, 7, 6);
 
 fn config() -> ModelConfig {
     ModelConfig { d_model: 16, layers: 2, heads: 4, ..Default::default() }
@@ -160,7 +160,7 @@ fn spread(values: &[f32]) -> (f64, f64) {
 #[test]
 fn initial_distributions_are_those_named() {
     let wide = |init| ModelConfig { d_model: 64, layers: 2, init, ..Default::default() };
-    let dims = Dims { vocab: 200, outputs: 100, length: 64, source: None };
+    let dims = Dims::of_tokens(200, 100, 64);
     let near = |values: &[f32], std: f64, what: &str| {
         let (mean, found) = spread(values);
         let slack = 4.0 * std / (values.len() as f64).sqrt();
@@ -331,7 +331,7 @@ proptest! {
     #[test]
     fn described_parameters_are_the_built_ones(config in configs()) {
         let source = config.has_encoder().then_some(SourceDims { vocab: 5, length: 6 });
-        let dims = Dims { vocab: 7, outputs: 7, length: 4, source };
+        let dims = Dims { source, ..Dims::of_tokens(7, 7, 4) };
         match Decoder::new(&config, dims, 0, &Device::flex()) {
             Err(error) => {
                 let sizes = matches!(error, ModelError::OutOfRange { .. } | ModelError::TooLarge { .. });
@@ -344,7 +344,7 @@ proptest! {
                 let built: Vec<_> = built.into_iter().map(|parameter| (parameter.path, parameter.shape)).collect();
                 let described = architecture::parameters(&config, dims).into_iter();
                 prop_assert_eq!(described.map(|one| (one.path, one.shape)).collect::<Vec<_>>(), built);
-                let tokens = Tensor::from_data([[0, 6, 3], [1, 2, 2]], &Device::flex());
+                let tokens = Tensor::<2, Int>::from_data([[0, 6, 3], [1, 2, 2]], &Device::flex());
                 let read = Tensor::from_data([[0, 4, 3, 1], [1, 2, 2, 0]], &Device::flex());
                 let padding = [false, false, false, false, false, false, true, true];
                 let source = source.map(|_| Source { tokens: &read, padding: &padding });

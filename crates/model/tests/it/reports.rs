@@ -99,7 +99,7 @@ fn mingpt_75_scores_near_minus_20000_keep_the_future_at_exactly_0(backend: &Back
 fn with_dropout() -> (ModelConfig, Dims, Dropout) {
     let config =
         ModelConfig { layers: 2, embedding_dropout: 0.1, attention_dropout: 0.2, residual_dropout: 0.2, ..config() };
-    (config, Dims { vocab: 7, outputs: 5, length: 6, source: None }, Dropout { seed: 3, step: 5, micro_batch: 1 })
+    (config, Dims::of_tokens(7, 5, 6), Dropout { seed: 3, step: 5, micro_batch: 1 })
 }
 
 /// https://github.com/keras-team/keras/issues/23038

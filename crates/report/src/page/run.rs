@@ -3,10 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use architecture::Parts;
-use data::{
-    Split,
-    metrics::{OBJECTIVE, Scores},
-};
+use data::{Split, metrics::Scores};
 use runs::{
     Best, RunDirectory, RunError, State, Status,
     files::write_output,
@@ -89,7 +86,7 @@ impl RunReport {
         };
         let heads = config.model.heads;
         let training = || metrics.iter().filter(|metric| metric.split == Split::Train);
-        let losses: Vec<f64> = training().map(|metric| metric.scores.number(OBJECTIVE)).collect();
+        let losses: Vec<f64> = training().map(|metric| metric.scores.goal()).collect();
         let norms: Vec<f64> = training().filter_map(|metric| metric.grad_norm).collect();
         let validated = metrics.iter().filter(|metric| metric.split == Split::Validation);
         let best = validated.fold(None, |best, metric| Best::of(best, metric.step, metric.scores));
@@ -113,7 +110,7 @@ impl RunReport {
             validation: done.and_then(|summary| summary.validation),
             test: done.and_then(|summary| summary.test),
             best_step: best.map(|best| best.step),
-            best_validation_loss: best.map(|best| best.scores.number(OBJECTIVE)),
+            best_validation_loss: best.map(|best| best.scores.goal()),
             spike_episodes: spikes(&losses).episodes,
             gradient_tail: gradient_tail(&norms).and_then(|tail| tail.ratio),
             context: PageContext {

@@ -34,14 +34,19 @@ function tablesSection(section) {
   const seconds = new Map((data.timings?.runs ?? []).map((run) => [`${run.arm} ${run.pair}`, run.seconds]));
   const armSeconds = new Map((data.timings?.arms ?? []).map((arm) => [arm.arm, arm]));
   const stepsTo = (steps) => (!steps ? "–" : steps.median === null ? (steps.reached === 0 ? "never" : `never in ${steps.never_reached} of ${steps.first_step.length}`) : `${whole(steps.median)}${steps.never_reached ? ` (${steps.never_reached} never)` : ""}`);
+  const { published } = results;
+  // What others published may be of any size.
+  const number = (value) => (published && value && Math.abs(value) < 0.01 ? value.toExponential(2) : fixed(value));
   const armRows = results.arms.map((arm) => {
     const { description: told, solve_rate: rate } = arm;
-    return [`${arm.label}${arm.name === results.baseline ? " (baseline)" : ""}`, fixed(told?.mean), fixed(told?.standard_deviation), fixed(told?.interquartile_mean), fixed(told?.median), fixed(told?.minimum), fixed(told?.maximum),
+    return [`${arm.label}${arm.name === results.baseline ? " (baseline)" : ""}`, number(told?.mean), number(told?.standard_deviation), number(told?.interquartile_mean), number(told?.median), number(told?.minimum), number(told?.maximum),
+      ...(published ? [number(published.values[arm.name])] : []),
       rate ? `${rate.successes} of ${rate.trials}` : "–", rate ? `${fixed(rate.low, 2)} to ${fixed(rate.high, 2)}` : "–", stepsTo(arm.steps_to_threshold), fixed(armSeconds.get(arm.name)?.seconds, 1), short(armSeconds.get(arm.name)?.tokens_per_second)];
   });
   const at = threshold === null ? "threshold" : threshold;
   section.append(el("h3", {}, `Arms: ${deciding.words}${results.metric.read ? ` ${results.metric.read}` : ""}`),
-    table("Arms", ["Arm", "mean", "sd", "IQM", "median", "smallest", "largest", "solved", "95 % interval", `steps to ${at}`, "seconds a run", "tokens a second"], armRows));
+    table("Arms", ["Arm", "mean", "sd", "IQM", "median", "smallest", "largest", ...(published ? ["published"] : []), "solved", "95 % interval", `steps to ${at}`, "seconds a run", "tokens a second"], armRows));
+  if (published) section.append(el("p", { class: "note" }, `Published: ${published.source} (${published.of_runs}).${published.differs ? ` Ours differ: ${published.differs}.` : ""}`));
   if (data.common_rates.length) {
     const names = data.common_rates[0][1].map(([name]) => name);
     section.append(el("h3", {}, `At every common learning rate: ahead of ${armNamed(results.baseline)?.label} in the tuning runs`),

@@ -2,10 +2,10 @@
 
 use data::{
     Split,
-    metrics::{MetricKind, OBJECTIVE, SplitScores},
+    metrics::{MetricKind, SplitScores},
 };
 use runs::{
-    Arm, Experiment, MetricLine, RunRecord, Status,
+    Arm, Experiment, MetricLine, ReadAt, RunRecord, Status,
     experiment::{MetricChoice, number_at},
 };
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,29 @@ pub(super) fn arms(runs: &ExperimentRuns) -> Result<Vec<ArmResult>, ResultsError
     let scale = deciding::scale(experiment);
     let of = |arm: &Arm| summarise(experiment, &scale, arm, &runs.of_arm(&arm.name).collect::<Vec<_>>());
     experiment.arms.iter().map(of).collect()
+}
+
+/// The deciding metric of every sample of the one test set that all runs have, a list for each run, all of one weight; none where
+/// each pair has a test set of its own, or another set decides.
+pub(super) fn sample_scores(experiment: &Experiment, records: &[&RunRecord]) -> Vec<Vec<f64>> {
+    let metric = &experiment.metric;
+    if metric.name.split != Split::Test || !has_one_test_set(experiment) {
+        return vec![];
+    }
+    let of = |record: &&RunRecord| {
+        let scores = record.test_scores()?;
+        let read = match metric.at {
+            ReadAt::Final => &scores.last,
+            ReadAt::BestValidation => scores.best.as_ref().unwrap_or(&scores.last),
+        };
+        read.of_equal_weight(metric.name.kind)
+    };
+    records.iter().map(|record| of(record).unwrap_or_default()).collect()
+}
+
+/// Whether every run is tested on the same samples.
+pub(super) fn has_one_test_set(experiment: &Experiment) -> bool {
+    experiment.arms.iter().all(|arm| arm.config.task.task.stored().is_some())
 }
 
 /// What an arm's outcomes come to, wherever they are from.
@@ -166,7 +189,7 @@ fn run(record: &RunRecord, metric: &MetricChoice, first_step: Option<u64>) -> Ru
         steps: summary.map(|summary| summary.steps),
         scores: scores.unwrap_or_default(),
         best_step: best.map(|best| best.step),
-        best_validation_loss: best.and_then(|best| finite(best.scores.number(OBJECTIVE))),
+        best_validation_loss: best.and_then(|best| finite(best.scores.goal())),
         first_step_at_threshold: first_step,
         spike_episodes: summary.map(|_| spikes(&losses).episodes),
         gradient_tail: gradient_tail(&norms).and_then(|tail| tail.ratio),
@@ -182,10 +205,7 @@ fn validated(metrics: &[MetricLine], kind: &MetricKind) -> Vec<(u64, f64)> {
 /// Training losses and gradient norms in the order logged.
 fn trained(metrics: &[MetricLine]) -> (Vec<f64>, Vec<f64>) {
     let lines = || metrics.iter().filter(|metric| metric.split == Split::Train);
-    (
-        lines().map(|metric| metric.scores.number(OBJECTIVE)).collect(),
-        lines().filter_map(|metric| metric.grad_norm).collect(),
-    )
+    (lines().map(|metric| metric.scores.goal()).collect(), lines().filter_map(|metric| metric.grad_norm).collect())
 }
 
 fn stability(runs: &[&[MetricLine]]) -> Stability {

@@ -16,7 +16,7 @@ use statistics::{
 
 use super::{
     ArmResult,
-    arms::outcome,
+    arms::{has_one_test_set, outcome, sample_scores},
     metric::DecidingMetric,
     question::{Contender, Question, Swept},
 };
@@ -48,7 +48,10 @@ pub(super) fn question(runs: &ExperimentRuns, arms: &[ArmResult]) -> Result<Ques
     let levels = levels(&runs.declared);
     let of = |((arm, declared), level): ((&ArmResult, &Arm), Level)| Contender {
         name: arm.name.clone(),
-        scores: ArmScores::new(arm.label.clone(), arm.runs.iter().map(outcome).collect()),
+        scores: ArmScores {
+            sample_scores: sample_scores(experiment, &runs.of_arm(&arm.name).collect::<Vec<_>>()),
+            ..ArmScores::new(arm.label.clone(), arm.runs.iter().map(outcome).collect())
+        },
         value: arm.sweep_value,
         condition: condition(declared, &level, experiment.sweep.as_deref()),
         level,
@@ -75,9 +78,10 @@ pub(super) fn question(runs: &ExperimentRuns, arms: &[ArmResult]) -> Result<Ques
         baseline: experiment.arms.iter().position(|arm| arm.name == experiment.baseline).unwrap_or_default(),
         arms: arms.iter().zip(&runs.declared.arms).zip(levels).map(of).collect(),
         sweep: experiment.sweep.as_deref().map(swept),
-        scope: match experiment.vary.is_empty() {
-            true => Scope::OneInstance,
-            false => Scope::Instances { instances: experiment.seeds.len() },
+        scope: match (experiment.vary.is_empty(), has_one_test_set(experiment)) {
+            (true, true) => Scope::OneTestSet { samples: experiment.arms[0].config.task.sets.test_examples as usize },
+            (true, false) => Scope::OneInstance,
+            (false, _) => Scope::Instances { instances: experiment.seeds.len() },
         },
         rates: match (&experiment.tuning, is_one_rate) {
             (Some(_), _) => Rates::Tuned,

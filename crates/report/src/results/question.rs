@@ -436,7 +436,7 @@ impl Contender {
         let scores = ArmScores {
             name: self.scores.name.clone(),
             outcomes: at.iter().filter_map(|place| self.scores.outcomes.get(*place).copied()).collect(),
-            sample_scores: vec![],
+            sample_scores: at.iter().filter_map(|place| self.scores.sample_scores.get(*place).cloned()).collect(),
         };
         let first_steps = at.iter().filter_map(|place| self.first_steps.get(*place).copied()).collect();
         Self { scores, first_steps, ..self.clone() }

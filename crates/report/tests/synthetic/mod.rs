@@ -163,6 +163,7 @@ fn manifest(run: &PlannedRun) -> Manifest {
         flops_per_step: Parts::from_iter([("attention", 250_000_000), ("mlp", 500_000_000)]),
         tokens_per_step: 2048,
         resumed: vec![],
+        files: vec![],
         simd: None,
         fingerprints: Fingerprints {
             data: format!("data {}", config.seed),

@@ -1,5 +1,7 @@
 //! From text and overrides to a checked config: unknown keys, then types, then values.
 
+use std::path::Path;
+
 use architecture::{Dims, ModelConfig, ModelError};
 use data::{Sets, Task, TaskError};
 use serde::Deserialize;
@@ -19,7 +21,7 @@ use crate::{
 /// The sections of a config.
 const SECTIONS: [&str; 3] = ["task", "model", "train"];
 /// Keys at the top of an experiment file, as far as they tell it from a config.
-const EXPERIMENT_KEYS: [&str; 14] = [
+const EXPERIMENT_KEYS: [&str; 15] = [
     "base",
     "baseline",
     "regime",
@@ -32,6 +34,7 @@ const EXPERIMENT_KEYS: [&str; 14] = [
     "looks",
     "predict",
     "check",
+    "published",
     "arms",
     "grid",
 ];
@@ -42,7 +45,7 @@ pub(crate) fn resolve(document: Document<'_>) -> Result<Config, ConfigError> {
     let table = document.tree()?;
     let resolver = Resolver { root: Section::root(document, &table) };
     resolver.refuse_unknown_keys()?;
-    let config = Config {
+    let mut config = Config {
         name: resolver.root.value("name")?.unwrap_or_else(|| default_name(document.origin)),
         seed: resolver.root.value("seed")?.unwrap_or_default(),
         backend: resolver.root.value("backend")?.unwrap_or_default(),
@@ -50,7 +53,12 @@ pub(crate) fn resolve(document: Document<'_>) -> Result<Config, ConfigError> {
         model: resolver.section("model")?,
         train: resolver.section("train")?,
     };
-    resolver.check(&config)?;
+    resolver.check_itself(&config)?;
+    config.task = resolver.open(config.task, document.origin)?;
+    if config.model.readout {
+        config.task.task = config.task.task.with_readout();
+    }
+    resolver.check_together(&config)?;
     Ok(config)
 }
 
@@ -130,7 +138,8 @@ impl Resolver<'_> {
         }
         let mut help = vec![];
         if let Some((node, kind)) = self.kind().filter(|_| section == "task") {
-            let owner = Task::kinds().into_iter().find(|kind| Task::keys(kind).is_some_and(|keys| keys.contains(&key)));
+            let mut all = Task::kinds().into_iter().chain(Task::file_kinds());
+            let owner = all.find(|kind| Task::keys(kind).is_some_and(|keys| keys.contains(&key)));
             if let Some(owner) = owner {
                 let by = match self.root.document.at(Some(&node.place), Problem::Override).place {
                     Shown::Override(set) => format!(" by `--set {set}`"),
@@ -153,7 +162,7 @@ impl Resolver<'_> {
     }
 
     fn task(&self) -> Result<TaskSection, ConfigError> {
-        let kinds = list(Task::kinds());
+        let kinds = list(Task::kinds().into_iter().chain(Task::file_kinds()));
         let with_help =
             |diagnostic: Diagnostic, help: String| ConfigError::from(Diagnostic { help: vec![help], ..diagnostic });
         let Some(section) = self.root.section("task")? else {
@@ -170,17 +179,18 @@ impl Resolver<'_> {
         let Some(task) = task else {
             let problem =
                 Problem::UnknownWord { key: "task.kind".into(), value: shorten(&kind, 40), what: "task".into() };
-            let help = match nearest(&kind, Task::kinds()) {
+            let help = match nearest(&kind, Task::kinds().into_iter().chain(Task::file_kinds())) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the tasks are {kinds}"),
             };
             return Err(with_help(section.at("kind", problem), help));
         };
         let own: Vec<&str> = section.keys().filter(|key| !Sets::KEYS.contains(key)).collect();
-        Ok(TaskSection { task, sets: section.read(&own)? })
+        Ok(TaskSection::new(task, section.read(&own)?))
     }
 
-    fn check(&self, config: &Config) -> Result<(), ConfigError> {
+    /// What needs no sizes of the task.
+    fn check_itself(&self, config: &Config) -> Result<(), ConfigError> {
         let name = &config.name;
         if name.is_empty() || name.len() > limits::NAME || name.starts_with('.') || !name.chars().all(is_name_character)
         {
@@ -195,20 +205,32 @@ impl Resolver<'_> {
             let message = format!("seed = {} is out of range: 0 to {}", config.seed, limits::SEED);
             return Err(self.root.impossible("seed", message));
         }
-        let TaskSection { task, sets } = &config.task;
+        let TaskSection { task, asked: sets, .. } = &config.task;
         let refuse = |error: TaskError| {
             self.impossible("task", error.key(), error.keys().get(1..).unwrap_or_default(), error.to_string())
         };
         task.check().map_err(refuse)?;
-        sets.check().map_err(refuse)?;
-        let kind = task.kind();
-        if Task::file_kinds().contains(&kind) {
-            let message = format!("kind = \"{kind}\" reads files, and configs name generated tasks alone");
-            return Err(self.impossible("task", "kind", &[], message));
-        }
-        if task.numbers().is_some() {
-            let message = format!("kind = \"{kind}\" is a task in numbers, and models read tokens and say classes");
-            return Err(self.impossible("task", "kind", &[], message));
+        sets.check().map_err(refuse)
+    }
+
+    /// Reads the files of a task, their paths taken from the config's folder.
+    fn open(&self, task: TaskSection, origin: &str) -> Result<TaskSection, ConfigError> {
+        let folder = Path::new(origin).parent().unwrap_or(Path::new(""));
+        task.open(folder).map_err(|error| self.impossible("task", "files", &[], error.to_string()))
+    }
+
+    /// What follows from the task's sizes.
+    fn check_together(&self, config: &Config) -> Result<(), ConfigError> {
+        let TaskSection { task, sets, .. } = &config.task;
+        let numbers = task.numbers().unwrap_or_default();
+        for (does, has_both) in [
+            ("reads tokens and numbers, and a model reads", task.vocab() > 0 && numbers.inputs > 0),
+            ("asks for classes and numbers, and a model says", task.outputs() > 0 && numbers.outputs > 0),
+        ] {
+            if has_both {
+                let message = format!("kind = \"{}\" {does} one of the two", task.kind());
+                return Err(self.impossible("task", "kind", &[], message));
+            }
         }
         let dims = config.dims();
         config.model.check(dims).map_err(|error| {
@@ -244,6 +266,9 @@ fn others_of_model(error: &ModelError) -> &'static [&'static str] {
         ModelError::OddHeads { .. } => &["d_head", "d_model", "heads"],
         ModelError::NotCausal => &["architecture"],
         ModelError::TiedInit => &["init"],
+        ModelError::InputWidth { .. } | ModelError::OutputWidth { .. } => &["d_model"],
+        ModelError::TiedToNothing => &["output_layer"],
+        ModelError::CausalReadout => &["causal"],
         _ => &[],
     }
 }
@@ -259,7 +284,8 @@ fn others_of_train(error: &TrainConfigError) -> &'static [&'static str] {
 
 /// The sizes that decide how much memory a sample takes; the model must have passed its own check.
 fn sample_sizes(model: &ModelConfig, dims: Dims) -> SampleSizes {
-    let widths = [model.d_model, model.heads.saturating_mul(model.d_head()), model.d_ff(), dims.outputs];
+    let query = model.heads.saturating_mul(model.d_head());
+    let widths = [model.d_model, query, model.d_ff(), dims.outputs, dims.inputs];
     let length = dims.source.map_or(dims.length, |source| source.length.max(dims.length));
     SampleSizes { length, heads: model.heads, width: widths.into_iter().max().unwrap_or_default() }
 }

@@ -3,6 +3,7 @@ use architecture::Architecture;
 use data::{Mqar, Registers, Sort};
 use proptest::prelude::*;
 
+mod files;
 mod malformed;
 mod messages;
 
@@ -44,7 +45,7 @@ fn a_task_is_enough_and_the_rest_has_defaults() {
     let config = Config::parse(MINIMAL, "configs/tiny arm.toml").unwrap();
     assert_eq!(config.name, "tiny-arm");
     assert_eq!((config.seed, config.backend), (0, Backend::Flex));
-    assert_eq!(config.task, TaskSection { task: Task::new(Registers::default()), sets: Sets::default() });
+    assert_eq!(config.task, TaskSection::new(Task::new(Registers::default()), Sets::default()));
     assert_eq!((config.model.clone(), config.train.clone()), (ModelConfig::default(), TrainConfig::default()));
     for (origin, name) in [(".toml", "toml"), ("...", "run"), ("é.toml", "run"), ("a/b/h8.arm.toml", "h8.arm")] {
         assert_eq!(Config::parse(MINIMAL, origin).unwrap().name, name, "{origin}");
@@ -228,7 +229,7 @@ fn any_config() -> impl Strategy<Value = Config> {
             if task.source().is_some() {
                 (model.architecture, model.causal) = (Architecture::EncoderDecoder, true);
             }
-            let task = TaskSection { task, sets };
+            let task = TaskSection::new(task, sets);
             Config { name, seed, backend: Backend::ALL[backend], task, model, train }
         },
     )

@@ -5,8 +5,10 @@ use std::{
     path::Path,
 };
 
+use data::metrics::{self, METRICS, SplitMetric};
+
 use super::{
-    About, Arm, Experiment, MetricChoice, Regime, SeedList, Tuning, USUAL_PAIRS,
+    About, Arm, Experiment, MetricChoice, Published, Regime, SeedList, Tuning, USUAL_PAIRS,
     arms::{self, Base},
     plan, predict,
 };
@@ -17,7 +19,7 @@ use crate::{
     nearest::{list, nearest},
 };
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "name",
     "base",
     "baseline",
@@ -34,6 +36,7 @@ const KEYS: [&str; 18] = [
     "looks",
     "predict",
     "check",
+    "published",
     "arms",
     "grid",
 ];
@@ -61,7 +64,7 @@ pub(super) fn resolve(text: &str, path: &Path, overrides: &Overrides) -> Result<
     let name = name(&root, path)?;
     let about = about(&root)?;
     let regime = root.value("regime")?.unwrap_or(Regime::Split);
-    let metric = metric(&root)?;
+    let mut metric = metric(&root)?;
     let base = Base::read(&root, path, &overrides.of_configs)?;
     let (mut arms, grid_key) = arms::read(&root, &base)?;
     let baseline = baseline(&root, &arms)?;
@@ -69,6 +72,8 @@ pub(super) fn resolve(text: &str, path: &Path, overrides: &Overrides) -> Result<
         arms::match_d_ff(&root, &mut arms, &baseline, regime)?;
     }
     let arms: Vec<Arm> = arms.into_iter().map(|draft| draft.arm).collect();
+
+    applicable(&root, &mut metric, &arms)?;
 
     let repetitions = root.value("repetitions")?.unwrap_or(1);
     let (seeds, why_seeds) = seeds(&root, repetitions, &overrides.own)?;
@@ -95,6 +100,7 @@ pub(super) fn resolve(text: &str, path: &Path, overrides: &Overrides) -> Result<
         looks,
         predict,
         check,
+        published: published(&root, &arms)?,
         arms,
     })
 }
@@ -184,6 +190,49 @@ fn metric(root: &Section<'_>) -> Result<MetricChoice, ConfigError> {
         return Err(section.impossible("max_failure", message));
     }
     Ok(MetricChoice { threshold, ..metric })
+}
+
+/// `[published]`, whose numbers are of arms that there are.
+fn published(root: &Section<'_>, arms: &[Arm]) -> Result<Option<Published>, ConfigError> {
+    let Some((section, published)) = root.typed::<Published>("published")? else { return Ok(None) };
+    let names = || arms.iter().map(|arm| arm.name.as_str());
+    if let Some(unknown) = published.values.keys().find(|name| !names().any(|arm| arm == *name)) {
+        let message = format!("there is no arm `{}`: the arms are {}", shorten(unknown, 40), list(names()));
+        return Err(section.impossible("values", message));
+    }
+    match published.values.iter().find(|(_, value)| !value.is_finite()) {
+        Some((name, value)) => Err(section.impossible("values", format!("`{name}` = {value} is no finite number"))),
+        None => Ok(Some(published)),
+    }
+}
+
+/// The metric that decides must be one that every arm's task has; where none is named it is the usual one of the task.
+fn applicable(root: &Section<'_>, metric: &mut MetricChoice, arms: &[Arm]) -> Result<(), ConfigError> {
+    let Some(section) = root.section("metric")? else { return Ok(()) };
+    let Some(first) = arms.first() else { return Ok(()) };
+    if section.get("name").is_none() {
+        let usual = metrics::deciding(&first.config.task.task);
+        if usual != metric.name.kind {
+            metric.name = SplitMetric { kind: usual, ..metric.name };
+            metric.threshold = if section.get("threshold").is_some() { metric.threshold } else { usual.threshold };
+        }
+    }
+    let kind = metric.name.kind;
+    match arms.iter().find(|arm| !kind.applies(&arm.config.task.task)) {
+        None => Ok(()),
+        Some(arm) => {
+            let task = &arm.config.task.task;
+            let there = METRICS.iter().filter(|kind| kind.applies(task)).map(|kind| kind.key);
+            let message = format!(
+                "a model of `{}` (arm `{}`) has no {}: there are {}",
+                task.kind(),
+                arm.name,
+                kind.key,
+                list(there)
+            );
+            Err(section.impossible("name", message))
+        }
+    }
 }
 
 fn baseline(root: &Section<'_>, arms: &[arms::Draft]) -> Result<String, ConfigError> {

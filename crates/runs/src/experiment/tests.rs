@@ -122,6 +122,28 @@ fn repetitions_cut_the_seeds() {
     assert_eq!(first, [0, 10, 20]);
 }
 
+/// Beside the numbers of others: each with its source, and in what ours differ.
+#[test]
+fn published_results_have_their_source() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/published");
+    for (name, values) in [("d-retrieval", 5), ("farthest", 5), ("zoology-figure2", 1)] {
+        let experiment = Experiment::load(&folder.join(name).with_extension("toml")).unwrap_or_else(|e| panic!("{e}"));
+        let published = experiment.published.clone().unwrap();
+        assert_eq!(published.values.len(), values, "{name}");
+        assert!(published.source.len() > 20, "{name}: {}", published.source);
+        assert!(published.differs.is_some() && experiment.about.prediction.is_some(), "{name}");
+        assert_eq!(Experiment::parse(&experiment.to_toml(), Path::new("alone.toml")).unwrap(), experiment);
+        // They are shown, and decide nothing: a registration knows nothing of them.
+        let without = Experiment { published: None, ..experiment.clone() };
+        let content = |experiment: &Experiment| crate::Registration::of(experiment, 0, 10).content;
+        assert_eq!(content(&experiment), content(&without));
+    }
+    // Of the text, which is got by a script, the file is all that is missing.
+    let text = Experiment::load(&folder.join("text.toml"));
+    let error = text.err().map(|error| error.to_string());
+    assert!(error.as_ref().is_none_or(|error| error.contains("kjv.txt: can't be read")), "{error:?}");
+}
+
 fn mangled() -> impl Strategy<Value = String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     let mut files = experiment_files(&folder);

@@ -2,7 +2,7 @@
 
 use toml::Value;
 
-use super::{Arm, Claim, Experiment, Predicted, ReadAt};
+use super::{Arm, Claim, Experiment, Predicted, Published, ReadAt};
 use crate::document::leaves;
 
 /// Every key written; no other file named.
@@ -22,6 +22,7 @@ pub(super) fn to_toml(experiment: &Experiment) -> String {
         looks,
         predict,
         check,
+        published,
         arms,
     } = experiment;
     let mut file = File::default();
@@ -67,6 +68,16 @@ pub(super) fn to_toml(experiment: &Experiment) -> String {
         file.section("check");
         file.key("steps", integer(check.steps));
         file.key("pairs", integer(check.pairs as u64));
+    }
+    if let Some(Published { source, of_runs, differs, values }) = published {
+        file.section("published");
+        file.key("source", text(source));
+        file.key("of_runs", text(of_runs.name()));
+        file.optional("differs", differs.as_deref().map(text));
+        file.section("published.values");
+        for (arm, value) in values {
+            file.key(&text(arm).to_string(), Value::Float(*value));
+        }
     }
     for Predicted { claim, level } in predict {
         file.section("[predict]");

@@ -46,6 +46,7 @@ fn manifest() -> Manifest {
         flops_per_step: Default::default(),
         tokens_per_step: 1,
         resumed: vec![],
+        files: vec![],
         simd: None,
         fingerprints: crate::Fingerprints { data: "".into(), weights: "".into(), tensors: Default::default() },
     }

@@ -140,6 +140,12 @@ pub(super) fn ledger(experiment: &Experiment, runs: &[LedgerRun<'_>], mixed_ok: 
         .sort_by_key(|program| (program.version.clone(), program.commit.clone(), program.dirty, program.build.clone()));
     let backends: BTreeSet<String> = runs.iter().map(|run| run.manifest.backend.clone()).collect();
     let simd: BTreeSet<String> = runs.iter().flat_map(|run| run.manifest.levels().cloned()).collect();
+    let mut files = vec![];
+    for file in runs.iter().flat_map(|run| &run.manifest.files) {
+        if !files.contains(file) {
+            files.push(file.clone());
+        }
+    }
     let mut ledger = Ledger {
         regime: experiment.regime,
         baseline: experiment.baseline.clone(),
@@ -160,6 +166,7 @@ pub(super) fn ledger(experiment: &Experiment, runs: &[LedgerRun<'_>], mixed_ok: 
         seen: SeenInTraining::of(
             experiment.arms.iter().filter_map(|arm| Some((arm.name.as_str(), of(&arm.name)?.config))),
         ),
+        files,
     };
     for run in runs.iter().filter(|run| run.arm != experiment.baseline) {
         let theirs = runs.iter().find(|other| other.arm == experiment.baseline && other.pair == run.pair);

@@ -3,7 +3,11 @@
 use std::fmt;
 
 use super::{ArmFacts, Ledger};
-use crate::{experiment::Regime, manifest::Program, seen::SeenInTraining};
+use crate::{
+    experiment::Regime,
+    manifest::{DataFile, Program},
+    seen::SeenInTraining,
+};
 
 impl fmt::Display for Ledger {
     /// A few lines: what is equal, what differs, what ran.
@@ -24,6 +28,10 @@ impl fmt::Display for Ledger {
             writeln!(f, "{:14} {}", "memory", self.told(seen))?;
         }
         writeln!(f, "{:14} {}", "first weights", self.equal(self.other_weights.len()))?;
+        if !self.files.is_empty() {
+            let files: Vec<String> = self.files.iter().map(DataFile::to_string).collect();
+            writeln!(f, "{:14} {}", "files", files.join("; "))?;
+        }
         let programs: Vec<String> = self.programs.iter().map(Program::to_string).collect();
         let mixed = if self.programs.len() > 1 { " (mixed!)" } else { "" };
         writeln!(f, "{:14} {}{mixed}", "program", programs.join("; "))?;

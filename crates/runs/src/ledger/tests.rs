@@ -35,6 +35,7 @@ fn manifest(config: &Config) -> Manifest {
         flops_per_step: flops,
         tokens_per_step: 2048,
         resumed: vec![],
+        files: vec![],
         simd: None,
         fingerprints: Fingerprints {
             data: format!("data {}", config.seed),

@@ -9,7 +9,7 @@ use data::metrics::{ACCURACY, LOSS, Scores};
 use super::*;
 use crate::{
     heads::StepAnalysis,
-    manifest::{Fingerprints, Program},
+    manifest::{DataFile, Fingerprints, Program},
     snapshots::Snapshot,
     summary::Status,
 };
@@ -21,12 +21,10 @@ fn config(overrides: &[&str]) -> Config {
     Config::parse_with(TEXT, "h8.toml", &overrides).unwrap()
 }
 
-/// A run of `config` with every file that a run can have; not done where `is_done` is false.
-fn write(parent: &Path, config: &Config, is_done: bool) -> RunDirectory {
-    let run = RunDirectory::of(parent, config);
-    let _lock = run.create(config).unwrap();
+/// What a run of `config` was.
+pub(crate) fn manifest(config: &Config) -> Manifest {
     let seed = config.seed;
-    let manifest = Manifest {
+    Manifest {
         config: config.to_toml(),
         program: Program { version: "0".into(), commit: None, dirty: None, build: None },
         backend: "flex".into(),
@@ -36,13 +34,22 @@ fn write(parent: &Path, config: &Config, is_done: bool) -> RunDirectory {
         flops_per_step: Parts::default(),
         tokens_per_step: 1,
         resumed: vec![],
+        files: DataFile::of(&config.task.task),
         simd: None,
         fingerprints: Fingerprints {
             data: format!("data {seed}"),
             weights: format!("weights {seed}"),
             tensors: Default::default(),
         },
-    };
+    }
+}
+
+/// A run of `config` with every file that a run can have; not done where `is_done` is false.
+fn write(parent: &Path, config: &Config, is_done: bool) -> RunDirectory {
+    let run = RunDirectory::of(parent, config);
+    let _lock = run.create(config).unwrap();
+    let seed = config.seed;
+    let manifest = manifest(config);
     manifest.write(&run.manifest_path()).unwrap();
     let origin = manifest.origin();
     let (mut metrics, mut timings) = run.logs_after(None).unwrap();

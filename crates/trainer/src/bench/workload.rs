@@ -106,7 +106,7 @@ impl Workload {
     pub fn of_sizes(sizes: Sizes) -> Result<Self, ModelError> {
         let Sizes { d_model, layers, heads, batch, seq, vocab } = sizes;
         let model = ModelConfig { d_model, layers, heads, key_bias: true, ..Default::default() };
-        let dims = Dims { vocab, outputs: vocab, length: seq, source: None };
+        let dims = Dims::of_tokens(vocab, vocab, seq);
         model.check(dims)?;
         let train = TrainConfig {
             batch_size: batch,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use analysis::Steps;
 use burn::tensor::Device;
 use clap::Args;
-use data::metrics::{DECIDING, OBJECTIVE};
+use data::metrics::deciding;
 use report::{ExperimentRuns, terminal};
 use runs::heads::{ExperimentHeads, HeadAnalysis, Tolerance};
 use runs::{Backend, Config, RunError};
@@ -54,7 +54,7 @@ const MARGIN: f64 = 0.02;
 
 /// By what a single run is judged.
 fn tolerance(config: &Config, margin: f64) -> Tolerance {
-    Tolerance { metric: if DECIDING.applies(&config.task.task) { DECIDING } else { OBJECTIVE }, margin }
+    Tolerance { metric: deciding(&config.task.task), margin }
 }
 
 /// The analysis of the run in `folder`, kept there as heads.json; with a margin it is pruned, and `anew` makes it again.

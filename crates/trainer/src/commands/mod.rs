@@ -9,12 +9,14 @@ mod files;
 mod generate;
 mod heads;
 mod import;
+mod new;
 mod plan;
 mod report;
 mod runs;
 mod slurm;
 mod tasks;
 pub mod train;
+mod trajectory;
 
 use clap::Subcommand;
 
@@ -52,6 +54,8 @@ commands! {
     Plan(plan::PlanArguments) => plan::run,
     /// Write, or submit, a Slurm job whose workers divide an experiment's runs among them.
     Slurm(slurm::SlurmArguments) => slurm::run,
+    /// Write a config and a sweep over heads for data of your own, and show what is in them.
+    New(new::NewArguments) => new::run,
     /// Make results, figures and report.html anew from run directories: of an experiment, or of one run.
     Report(report::ReportArguments) => report::run,
     /// Decide over a table of results from elsewhere by the same rules: one line a run, as CSV.

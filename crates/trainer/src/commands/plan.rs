@@ -185,6 +185,7 @@ fn pilot(experiment: &Experiment, pairs: u64) -> Experiment {
         looks: vec![],
         predict: vec![],
         check: None,
+        published: None,
         arms: experiment.arms.iter().map(apart).collect(),
         ..experiment.clone()
     }

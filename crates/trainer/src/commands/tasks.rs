@@ -6,7 +6,7 @@ use runs::Config;
 
 use crate::machine::exit::{Failure, Success};
 use crate::screen::output::{lost, print};
-use crate::screen::text::wrapped;
+use crate::screen::text::{task_sizes, wrapped};
 
 /// Arguments of `tasks`.
 #[derive(Args, Debug)]
@@ -39,11 +39,17 @@ pub fn run(arguments: &TasksArguments) -> Result<Success, Failure> {
             print(heading(kind));
             print("");
         }
+        print("Samples from files of your own: `trainer new NAME --from FILE` writes a config for them.\n");
+        for kind in Task::file_kinds() {
+            print(heading(kind));
+            print("");
+        }
         print("`trainer tasks NAME --show 3` shows samples.");
         return Ok(Success::Done);
     };
-    if !Task::kinds().contains(&kind.as_str()) {
-        return Err(Failure::usage(format!("there is no task `{kind}`: there are {}", Task::kinds().join(", "))));
+    let kinds = [Task::kinds(), Task::file_kinds()].concat();
+    if !kinds.contains(&kind.as_str()) {
+        return Err(Failure::usage(format!("there is no task `{kind}`: there are {}", kinds.join(", "))));
     }
     let in_section = |pair: &String| if pair.starts_with("task.") { pair.clone() } else { format!("task.{pair}") };
     let overrides: Vec<String> = arguments.overrides.iter().map(in_section).collect();
@@ -60,7 +66,7 @@ pub fn run(arguments: &TasksArguments) -> Result<Success, Failure> {
     for (key, value) in task.parameters() {
         print(format!("  {key} = {value}"));
     }
-    print(format!("\n{} tokens, {} classes, length {}", task.vocab(), task.outputs(), task.seq_len()));
+    print(format!("\n{}", task_sizes(task)));
     if let Some(source) = task.source() {
         print(format!("Source: {} tokens, length {}", source.vocab, source.len));
     }

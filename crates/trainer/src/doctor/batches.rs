@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use data::{IGNORE, Mqar, Registers, Reverse, Sample, Sort, Split, Task};
+use data::{Batch, IGNORE, Mqar, Numbers, Registers, Reverse, Sample, Sort, Split, Task};
 
 use super::examination::Examination;
 use super::finding::Checked;
@@ -25,6 +25,14 @@ pub fn inputs(examination: &Examination) -> Result<Checked, SubjectError> {
         )
     };
     for (b, sample) in samples.iter().enumerate() {
+        if dims.inputs > 0 {
+            if let Some(seen) = other_numbers(&batch, sample, b, |numbers| &numbers.inputs) {
+                return Ok(failed(format!("the numbers read {seen}")));
+            }
+            continue;
+        }
+        // A read-out is a vector of its own: what stands there is not looked up.
+        let first = usize::from(dims.readout);
         let row = &batch.tokens[b * batch.len..][..batch.len];
         if let Some(t) = (0..batch.len).find(|&t| sample.tokens.get(t).map(|&token| token as i32) != Some(row[t])) {
             return Ok(failed(format!(
@@ -33,7 +41,7 @@ pub fn inputs(examination: &Examination) -> Result<Checked, SubjectError> {
                 sample.tokens.get(t)
             )));
         }
-        if let Some(token) = row.iter().find(|&&token| token < 0 || token as usize >= dims.vocab) {
+        if let Some(token) = row.iter().skip(first).find(|&&token| token < 0 || token as usize >= dims.vocab) {
             return Ok(failed(format!("token {token} of sample {b} is outside the vocabulary 0..{}", dims.vocab)));
         }
         if let (Some(source), Some(own)) = (&batch.source, &sample.source) {
@@ -50,7 +58,23 @@ pub fn inputs(examination: &Examination) -> Result<Checked, SubjectError> {
             }
         }
     }
-    Ok(Checked::ok(format!("{SAMPLES} samples of {} tokens below {}", batch.len, dims.vocab)))
+    Ok(Checked::ok(match dims.inputs {
+        0 => format!("{SAMPLES} samples of {} tokens below {}", batch.len, dims.vocab),
+        inputs => format!("{SAMPLES} samples of {} positions, {inputs} finite numbers each", batch.len),
+    }))
+}
+
+/// Where numbers of sample `b` are other ones in the batch than in the sample, or not finite.
+fn other_numbers(batch: &Batch, sample: &Sample, b: usize, of: impl Fn(&Numbers) -> &Vec<f32>) -> Option<String> {
+    let (all, own) = (batch.numbers.as_ref().map(&of)?, sample.numbers.as_ref().map(&of)?);
+    let width = all.len() / batch.batch.max(1);
+    let row = all.get(b * width..(b + 1) * width)?;
+    if width != own.len() {
+        return Some(format!("of sample {b} are {width} in the batch and {} in the sample", own.len()));
+    }
+    let differs = |at: &usize| row[*at].to_bits() != own[*at].to_bits() || !row[*at].is_finite();
+    let at = (0..width).find(differs)?;
+    Some(format!("of sample {b} are {} in the batch and {} in the sample, the first of them at {at}", row[at], own[at]))
 }
 
 pub fn targets(examination: &Examination) -> Result<Checked, SubjectError> {
@@ -59,6 +83,27 @@ pub fn targets(examination: &Examination) -> Result<Checked, SubjectError> {
     let batch = examination.subject.batch(&indices);
     let classes = config.dims().outputs;
     let mut scored = 0;
+    if config.task.task.numbers().is_some_and(|numbers| numbers.outputs > 0) {
+        let samples = own_samples(examination, &indices);
+        let other = samples.iter().enumerate().find_map(|(b, sample)| {
+            let flags = batch.numbers.as_ref().map(|numbers| &numbers.scored[b * batch.len..(b + 1) * batch.len]);
+            if flags != sample.numbers.as_ref().map(|numbers| &*numbers.scored) {
+                return Some(format!("of sample {b} are asked for at other positions in the batch"));
+            }
+            other_numbers(&batch, sample, b, |numbers| &numbers.targets)
+        });
+        return Ok(match (other, batch.scored()) {
+            (Some(seen), _) => Checked::failed(
+                format!("the numbers that should be said {seen}"),
+                "targets are taken from another row or another place",
+                "the target of a position is what the model should say there; take it from the same sample",
+            ),
+            (None, 0) => nothing_scored(),
+            (None, scored) => {
+                Checked::ok(format!("{scored} positions of {SAMPLES} samples, of the numbers that their task gives"))
+            }
+        });
+    }
     for (b, sample) in own_samples(examination, &indices).iter().enumerate() {
         let row = &batch.targets[b * batch.len..][..batch.len];
         if let Some(t) = (0..batch.len).find(|&t| sample.targets.get(t) != Some(&row[t])) {
@@ -91,11 +136,7 @@ pub fn targets(examination: &Examination) -> Result<Checked, SubjectError> {
         scored += row.iter().filter(|&&target| target != IGNORE).count();
     }
     if scored == 0 {
-        return Ok(Checked::failed(
-            format!("no position of {SAMPLES} samples is scored"),
-            "every target is ignored: there is nothing to learn",
-            "look at samples with `trainer tasks NAME --show 3`, and change the task's sizes",
-        ));
+        return Ok(nothing_scored());
     }
     let rows: Vec<Sample> = (0..batch.batch)
         .map(|b| Sample {
@@ -117,6 +158,14 @@ pub fn targets(examination: &Examination) -> Result<Checked, SubjectError> {
         ),
         Ok(how) => Checked::ok(format!("{scored} targets of {SAMPLES} samples {how}")),
     })
+}
+
+fn nothing_scored() -> Checked {
+    Checked::failed(
+        format!("no position of {SAMPLES} samples is scored"),
+        "every target is ignored: there is nothing to learn",
+        "look at samples with `trainer tasks NAME --show 3`, and change the task's sizes",
+    )
 }
 
 fn name(target: i32) -> String {

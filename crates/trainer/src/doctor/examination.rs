@@ -113,8 +113,8 @@ impl<'a> Examination<'a> {
         let is_scored = |&index: &u64| self.subject.batch(&[index]).scored() > 0;
         let indices: Vec<u64> = (0..10_000).filter(is_scored).take(count).collect();
         let batch = self.subject.batch(&indices);
-        let first = |row: &[i32]| row.iter().position(|&target| target != data::IGNORE).unwrap_or(0);
-        let needed = batch.targets.chunks(batch.len).map(first).max().unwrap_or(0) + 1;
+        let first = |b: usize| (0..batch.len).find(|&t| is_scored_at(&batch, b * batch.len + t)).unwrap_or(0);
+        let needed = (0..batch.batch).map(first).max().unwrap_or(0) + 1;
         self.shortened(batch, self.effort.length.max(needed))
     }
 
@@ -137,7 +137,17 @@ impl<'a> Examination<'a> {
             targets: shortened(&batch.targets, batch.len, length),
             padding: shortened(&batch.padding, batch.len, length),
             source,
-            numbers: None, // no model reads any
+            numbers: batch.numbers.map(|numbers| {
+                let rows = |values: &[f32]| {
+                    let width = values.len() / (batch.batch * batch.len).max(1);
+                    shortened(values, batch.len * width, length * width)
+                };
+                data::Numbers {
+                    inputs: rows(&numbers.inputs),
+                    targets: rows(&numbers.targets),
+                    scored: shortened(&numbers.scored, batch.len, length),
+                }
+            }),
         }
     }
 
@@ -153,7 +163,9 @@ impl<'a> Examination<'a> {
         }
         let mut batch = self.two_samples();
         let dims = self.subject.config.dims();
-        countdown(&mut batch.tokens[..batch.len], dims.vocab);
+        if dims.vocab > 0 {
+            countdown(&mut batch.tokens[..batch.len], dims.vocab);
+        }
         if let (Some(source), Some(sizes)) = (&mut batch.source, dims.source) {
             countdown(&mut source.tokens[..source.len], sizes.vocab);
         }
@@ -234,7 +246,43 @@ fn countdown(tokens: &mut [i32], vocab: usize) {
     }
 }
 
+/// Whether flat position `at` of a batch is scored, by its class or its numbers.
+pub fn is_scored_at(batch: &data::Batch, at: usize) -> bool {
+    let numbers = batch.numbers.as_ref().and_then(|numbers| numbers.scored.get(at)).copied().unwrap_or(false);
+    numbers || batch.targets.get(at).is_some_and(|&target| target != data::IGNORE)
+}
+
+/// Leaves flat positions of a batch unscored.
+pub fn leave_unscored(batch: &mut data::Batch, positions: impl Iterator<Item = usize>) {
+    for at in positions {
+        if let Some(target) = batch.targets.get_mut(at) {
+            *target = data::IGNORE;
+        }
+        if let Some(scored) = batch.numbers.as_mut().and_then(|numbers| numbers.scored.get_mut(at)) {
+            *scored = false;
+        }
+    }
+}
+
+/// Gives flat positions of a batch something else to read: another token, or numbers that are larger by one.
+pub fn change_read(batch: &mut data::Batch, vocab: usize, positions: impl Iterator<Item = usize>) {
+    let (rows, numbers) =
+        (batch.batch * batch.len, batch.numbers.as_mut().filter(|numbers| !numbers.inputs.is_empty()));
+    match numbers {
+        Some(numbers) => {
+            let width = numbers.inputs.len() / rows.max(1);
+            for at in positions {
+                numbers.inputs[at * width..(at + 1) * width].iter_mut().for_each(|number| *number += 1.0);
+            }
+        }
+        None => positions.for_each(|at| batch.tokens[at] = (batch.tokens[at] + 1) % vocab as i32),
+    }
+}
+
 /// The first `to` entries of each row of `from`.
 fn shortened<T: Clone>(values: &[T], from: usize, to: usize) -> Vec<T> {
+    if from == 0 {
+        return vec![];
+    }
     values.chunks(from).flat_map(|row| row[..to].to_vec()).collect()
 }

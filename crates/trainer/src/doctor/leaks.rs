@@ -4,7 +4,7 @@ use architecture::HostTensor;
 use model::Dropout;
 
 use super::deviation::{largest, largest_difference};
-use super::examination::Examination;
+use super::examination::{Examination, change_read};
 use super::finding::Checked;
 use super::learning::{FADED, FADED_FIX};
 use super::subject::{Inputs, Subject, SubjectError};
@@ -19,7 +19,7 @@ fn rows(logits: &HostTensor, len: usize, b: usize, from: usize, to: usize) -> &[
     &logits.values[(b * len + from) * classes..(b * len + to) * classes]
 }
 
-/// Another token.
+/// Another token of a source.
 fn changed(token: i32, vocab: usize) -> i32 {
     (token + 1) % vocab as i32
 }
@@ -50,7 +50,7 @@ pub fn future(examination: &Examination) -> Result<Checked, SubjectError> {
         let scale = largest(&before.values).max(1.0);
         for &t in &places {
             let mut inputs = inputs.clone();
-            inputs.batch.tokens[t] = changed(inputs.batch.tokens[t], vocab);
+            change_read(&mut inputs.batch, vocab, std::iter::once(t));
             let after = logits(&inputs, trains)?;
             let earlier = largest_difference(rows(&after, len, 0, 0, t), rows(&before, len, 0, 0, t));
             if earlier > TOLERANCE * scale {
@@ -92,9 +92,7 @@ pub fn samples(examination: &Examination) -> Result<Checked, SubjectError> {
     let (len, dims) = (batch.len, subject.config.dims());
     let before = subject.evaluate(&Inputs::new(batch.clone()))?.logits;
     let mut other = batch;
-    for token in &mut other.tokens[..len] {
-        *token = changed(*token, dims.vocab);
-    }
+    change_read(&mut other, dims.vocab, 0..len);
     if let (Some(source), Some(sizes)) = (&mut other.source, dims.source) {
         let len = source.len;
         for token in &mut source.tokens[..len] {
@@ -119,10 +117,9 @@ fn moved_by_padding(subject: &Subject, inputs: &Inputs) -> Result<f64, SubjectEr
     let dims = subject.config.dims();
     let before = subject.evaluate(inputs)?.logits;
     let mut other = inputs.clone();
-    let is_padding = inputs.padding.clone().unwrap_or_else(|| vec![false; inputs.batch.tokens.len()]);
-    for (token, _) in other.batch.tokens.iter_mut().zip(&is_padding).filter(|(_, is_padding)| **is_padding) {
-        *token = changed(*token, dims.vocab);
-    }
+    let is_padding = inputs.padding.clone().unwrap_or_else(|| vec![false; inputs.batch.batch * inputs.batch.len]);
+    let padded = is_padding.iter().enumerate().filter(|(_, is_padding)| **is_padding).map(|(at, _)| at);
+    change_read(&mut other.batch, dims.vocab, padded);
     if let (Some(source), Some(sizes)) = (&mut other.batch.source, dims.source) {
         for (token, _) in source.tokens.iter_mut().zip(&source.padding).filter(|(_, is_padding)| **is_padding) {
             *token = changed(*token, sizes.vocab);

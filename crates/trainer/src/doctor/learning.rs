@@ -1,11 +1,10 @@
 //! Loss, gradients, accumulation, and whether anything is learnt.
 
-use architecture::{ModelConfig, Positions};
-use data::IGNORE;
+use architecture::{MlpActivation, ModelConfig, Positions};
 use model::parameters::{self, ParameterShape};
 
 use super::deviation::{largest, largest_difference};
-use super::examination::Examination;
+use super::examination::{Examination, is_scored_at, leave_unscored};
 use super::finding::Checked;
 use super::subject::{Inputs, Subject, SubjectError, losses};
 
@@ -22,11 +21,8 @@ pub fn untrained_loss(examination: &Examination) -> Result<Checked, SubjectError
     let mut all = vec![];
     for b in 0..inputs.batch.batch {
         let mut one = inputs.batch.clone();
-        for (at, target) in one.targets.iter_mut().enumerate() {
-            if at / one.len != b {
-                *target = IGNORE;
-            }
-        }
+        let (len, positions) = (one.len, one.batch * one.len);
+        leave_unscored(&mut one, (0..positions).filter(|at| at / len != b));
         let losses = losses(&pass.logits, &one);
         means.push(losses.iter().sum::<f64>() / losses.len() as f64);
         all.extend(losses);
@@ -36,8 +32,17 @@ pub fn untrained_loss(examination: &Examination) -> Result<Checked, SubjectError
     let spread = (means.iter().map(|mean| (mean - loss).powi(2)).sum::<f64>() / (n - 1.0).max(1.0)).sqrt();
     let error = 4.0 * spread / n.sqrt();
     let classes = examination.subject.config.dims().outputs;
-    let chance = (classes as f64).ln();
-    let seen = format!("{loss:.4} nats; ln({classes}) = {chance:.4}");
+    let (chance, above, seen) = match Asked::of(&inputs.batch) {
+        // Who says their mean is off by their variance, and who says 0 by their mean square.
+        Some(Asked { variance, mean_square }) => {
+            let seen = format!("mean squared error {loss:.4}; variance of the answers {variance:.4}");
+            (variance / 2.0, 4.0 * mean_square - variance / 2.0, seen)
+        }
+        None => {
+            let chance = (classes as f64).ln();
+            (chance, 0.0, format!("{loss:.4} nats; ln({classes}) = {chance:.4}"))
+        }
+    };
     if !loss.is_finite() {
         return Ok(Checked::failed(
             format!("the loss is {loss}"),
@@ -51,7 +56,7 @@ pub fn untrained_loss(examination: &Examination) -> Result<Checked, SubjectError
             "the model knows the answer before it has learnt: the target leaks into the input, or the weights are not new",
             "see the checks of the future and of the targets",
         )
-    } else if loss > chance + ABOVE + error {
+    } else if loss > chance + above.max(0.0) + ABOVE + error {
         Checked::failed(
             seen,
             "logits are too large at the start: a norm or a scale is missing, or the initial weights are too wide",
@@ -60,6 +65,34 @@ pub fn untrained_loss(examination: &Examination) -> Result<Checked, SubjectError
     } else {
         Checked::ok(seen)
     })
+}
+
+/// The numbers that a batch asks for.
+struct Asked {
+    /// Mean squared distance from the mean of each of the O numbers.
+    variance: f64,
+    /// Mean square.
+    mean_square: f64,
+}
+
+impl Asked {
+    /// `None` where classes are asked for.
+    fn of(batch: &data::Batch) -> Option<Self> {
+        let numbers = batch.numbers.as_ref().filter(|numbers| !numbers.targets.is_empty())?;
+        let width = numbers.targets.len() / numbers.scored.len().max(1);
+        let rows = || numbers.targets.chunks(width).zip(&numbers.scored).filter(|(_, scored)| **scored);
+        let count = rows().count().max(1) as f64;
+        let mean = |of: &dyn Fn(usize, f64) -> f64| -> Vec<f64> {
+            let column = |c: usize| rows().map(|(row, _)| of(c, f64::from(row[c]))).sum::<f64>() / count;
+            (0..width).map(column).collect()
+        };
+        let means = mean(&|_, number| number);
+        let over = |values: Vec<f64>| values.iter().sum::<f64>() / width as f64;
+        Some(Self {
+            variance: over(mean(&|c, number| (number - means[c]).powi(2))),
+            mean_square: over(mean(&|_, number| number * number)),
+        })
+    }
 }
 
 /// Whether the true gradient of `path` is zero: a bias on the keys adds the same to every score of a row, which the
@@ -72,6 +105,12 @@ fn is_cancelled(path: &str, config: &ModelConfig) -> bool {
 /// Whether `path` is looked up by token or position, so that what a batch does not hold gets nothing.
 fn is_looked_up(path: &str) -> bool {
     path.ends_with("token.weight") || path.ends_with("position.weight")
+}
+
+/// Whether ReLU comes right after `path`: a column that is below 0 for all that a batch holds gets nothing.
+fn is_rectified(path: &str, config: &ModelConfig) -> bool {
+    let is_mlp = path.contains("mlp.up.") && config.activation == MlpActivation::Relu;
+    is_mlp || path.starts_with("input.up.")
 }
 
 /// Why little arrives where blocks do not add to their input.
@@ -136,7 +175,7 @@ pub fn reach(examination: &Examination) -> Result<Checked, SubjectError> {
         if dead.len() == columns {
             return Ok(Checked::failed(format!("{path} gets no gradient at all"), cause, fix));
         }
-        if !dead.is_empty() && !is_looked_up(path) {
+        if !dead.is_empty() && !is_looked_up(path) && !is_rectified(path, config) {
             let seen =
                 format!("{} of {columns} columns of {path} get no gradient, the first of them {}", dead.len(), dead[0]);
             return Ok(Checked::failed(seen, cause, fix));
@@ -296,9 +335,9 @@ pub fn accumulation(examination: &Examination) -> Result<Checked, SubjectError> 
         return Ok(Checked::skipped("the task scores too little for two micro-batches"));
     }
     // The first sample is scored once, the others as often as the task says: so a mean of means differs.
-    let first = whole.targets.iter().position(|&target| target != IGNORE).unwrap_or(0);
     let len = whole.len;
-    whole.targets[..len].iter_mut().enumerate().filter(|(t, _)| *t != first).for_each(|(_, target)| *target = IGNORE);
+    let first = (0..len).find(|&at| is_scored_at(&whole, at)).unwrap_or(0);
+    leave_unscored(&mut whole, (0..len).filter(|&t| t != first));
     let parts = [whole.rows(0..1), whole.rows(1..whole.batch)];
     let expected: Vec<f32> = subject.gradient(&Inputs::new(whole.clone()))?.concat();
     let loss = subject.loss(&Inputs::new(whole.clone()))?;
@@ -341,7 +380,7 @@ pub fn accumulation(examination: &Examination) -> Result<Checked, SubjectError> 
 
 pub fn overfit(examination: &Examination) -> Result<Checked, SubjectError> {
     let config = examination.model();
-    if config.positions == Positions::None && !config.causal {
+    if config.positions == Positions::None && !config.causal && examination.subject.config.dims().inputs == 0 {
         return Ok(Checked::skipped("neither positions nor a causal mask: equal tokens get equal outputs"));
     }
     let batch = examination.scored_batch(examination.effort.samples.min(4));
@@ -350,7 +389,8 @@ pub fn overfit(examination: &Examination) -> Result<Checked, SubjectError> {
     let classes = examination.subject.config.dims().outputs;
     // Within few updates a large model cannot learn by heart, but it must get on.
     let (enough, most) = if examination.effort.is_short() { (0.8, 0.95) } else { (0.1, 0.5) };
-    let enough = enough * (classes as f64).ln();
+    let asked = Asked::of(&batch);
+    let enough = enough * asked.as_ref().map_or((classes as f64).ln(), |asked| asked.variance);
     let losses = examination.untrained.overfit(&batch, steps, lr, enough)?;
     let (first, last) = (losses[0], losses[losses.len() - 1]);
     let seen = format!(
@@ -362,8 +402,9 @@ pub fn overfit(examination: &Examination) -> Result<Checked, SubjectError> {
     if last <= (most * first).max(enough) {
         return Ok(Checked::ok(seen));
     }
-    // Whoever learns no more than how often each class comes ends here.
-    let blind = class_entropy(&batch.scored_positions().1);
+    // Whoever learns no more than how often each class comes, or the mean of the numbers, ends here.
+    let blind = asked.as_ref().map_or_else(|| class_entropy(&batch.scored_positions().1), |asked| asked.variance);
+    let knowing = if asked.is_some() { "the mean of the numbers" } else { "how often each class comes" };
     let is_lower = first - last > (0.25 * (first - blind)).max(1e-3 * first);
     let parameters: usize = parameters::of(examination.untrained.model()).iter().map(ParameterShape::count).sum();
     if is_lower && parameters < NEEDED * batch.scored() {
@@ -371,10 +412,7 @@ pub fn overfit(examination: &Examination) -> Result<Checked, SubjectError> {
             "{seen}; {parameters} parameters are too few to demand that this is learnt by heart"
         )));
     }
-    let seen = format!(
-        "{seen}, more than {:.0} % of the first; knowing only how often each class comes costs {blind:.3}",
-        100.0 * most
-    );
+    let seen = format!("{seen}, more than {:.0} % of the first; knowing only {knowing} costs {blind:.3}", 100.0 * most);
     let look = "see the checks of reach and gradients; then train on one sample and print the loss of each step";
     Ok(if !is_lower {
         Checked::failed(

@@ -1,9 +1,9 @@
 //! The parts of a program that a model is trained by, and this program's.
 
 use architecture::ModelConfig;
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Device, Tensor};
 use data::{Generator, Split};
-use model::{Call, CallError, Decoder, Output, Source};
+use model::{Call, CallError, Decoder, Input, Output, Source};
 use runs::Config;
 
 use crate::training::batch::Tally;
@@ -13,19 +13,13 @@ use crate::training::optimiser::{AdamW, FlatGradient};
 /// The parts of a program that can be wrong. [`Headcount`] is this program; a variant with a mistake in one part is
 /// examined in the same way.
 pub trait Program {
-    /// `tokens` `[B, L]` through the weights of `model`, built for `config`.
+    /// `input` `[B, L]` through the weights of `model`, built for `config`.
     ///
     /// # Errors
     /// An input that the model can't take.
-    fn forward(
-        &self,
-        config: &ModelConfig,
-        model: &Decoder,
-        tokens: Tensor<2, Int>,
-        call: Call,
-    ) -> Result<Output, CallError>;
+    fn forward(&self, config: &ModelConfig, model: &Decoder, input: Input, call: Call) -> Result<Output, CallError>;
 
-    /// `tokens` `[B, L]` read with a cache, piece after piece of the lengths given, to the logits at every position,
+    /// `input` `[B, L]` read with a cache, piece after piece of the lengths given, to the logits at every position,
     /// `[B·L, outputs]`.
     ///
     /// # Errors
@@ -34,7 +28,7 @@ pub trait Program {
         &self,
         config: &ModelConfig,
         model: &Decoder,
-        tokens: Tensor<2, Int>,
+        input: Input,
         source: Option<Source>,
         pieces: &[usize],
     ) -> Result<Tensor<2>, CallError>;
@@ -63,30 +57,24 @@ pub trait Program {
 pub struct Headcount;
 
 impl Program for Headcount {
-    fn forward(
-        &self,
-        _config: &ModelConfig,
-        model: &Decoder,
-        tokens: Tensor<2, Int>,
-        call: Call,
-    ) -> Result<Output, CallError> {
-        model.forward(tokens, call)
+    fn forward(&self, _config: &ModelConfig, model: &Decoder, input: Input, call: Call) -> Result<Output, CallError> {
+        model.forward(input, call)
     }
 
     fn decode(
         &self,
         _config: &ModelConfig,
         model: &Decoder,
-        tokens: Tensor<2, Int>,
+        input: Input,
         source: Option<Source>,
         pieces: &[usize],
     ) -> Result<Tensor<2>, CallError> {
-        let [b, l] = tokens.dims();
+        let [b, l] = input.dims();
         let mut cache = model.cache(b, l, source)?;
         let mut logits = vec![];
         let mut first = 0;
         for &length in pieces {
-            let piece = tokens.clone().narrow(1, first, length);
+            let piece = input.clone().between(first, length);
             let output = model.extend(piece, &mut cache, Call::default())?.logits; // [B·length, outputs]
             let classes = output.dims()[1];
             logits.push(output.reshape([b, length, classes]));

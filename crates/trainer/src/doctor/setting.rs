@@ -9,7 +9,7 @@ use runs::{Backend, Config, ConfigError};
 use super::finding::Checked;
 use crate::machine::backend::{self, BackendError};
 use crate::machine::memory::{available_bytes, needed_bytes};
-use crate::screen::text::{count, mib};
+use crate::screen::text::{count, mib, task_sizes};
 
 /// A config, as it was read, and where it is to be trained.
 pub struct Setting {
@@ -65,8 +65,7 @@ pub fn config(setting: &Setting) -> Checked {
         Some(d_head) => format!("d_model {}, {} heads of d_head {d_head}{groups}", model.d_model, model.heads),
     };
     let task = &config.task.task;
-    let sizes =
-        format!("{}: {} tokens, {} classes, length {}", task.kind(), task.vocab(), task.outputs(), task.seq_len());
+    let sizes = format!("{}: {}", task.kind(), task_sizes(task));
     Checked::ok(format!("{width}; {sizes}{}", source(task)))
 }
 

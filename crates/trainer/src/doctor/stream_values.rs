@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use architecture::{HostTensor, Norm};
+use architecture::{HostTensor, Norm, NormKind};
 
 use super::deviation::{row, worst};
 use super::examination::{Examination, Reads};
@@ -16,19 +16,46 @@ const EPSILON: f64 = 1e-5;
 /// The value of `tokens`' rows of `weight` with their positions, `[B, L, D]`.
 fn embedded(tokens: &[i32], len: usize, prefix: &str, examination: &Examination) -> Vec<f64> {
     let weights = examination.weights();
-    let (Some(table), position) =
-        (weights.get(&format!("{prefix}token.weight")), weights.get(&format!("{prefix}position.weight")))
-    else {
-        return vec![];
-    };
+    let position = weights.get(&format!("{prefix}position.weight"));
     let d = examination.model().d_model;
+    let rows = match weights.get(&format!("{prefix}token.weight")) {
+        Some(table) => {
+            // A read-out's token has no row, and needs none.
+            let has_row = |token: i32| (token as usize) < table.shape[0];
+            let of = |&token: &i32| match has_row(token) {
+                true => row(table, token as usize).iter().map(|&x| f64::from(x)).collect::<Vec<f64>>(),
+                false => vec![0.0; d],
+            };
+            tokens.iter().map(of).collect()
+        }
+        None => numbers_read(examination),
+    };
+    let readout = weights.get("readout").filter(|_| prefix.is_empty());
     let trained = |t: usize, column: usize| position.map_or(0.0, |position| f64::from(row(position, t)[column]));
     let place = |t: usize, column: usize| examination.model().positions.added(t, column, d, || trained(t, column));
-    let entry = |(index, &token): (usize, &i32)| {
-        let token = row(table, token as usize);
-        (0..d).map(|column| f64::from(token[column]) + place(index % len, column)).collect::<Vec<f64>>()
+    let entry = |(index, read): (usize, Vec<f64>)| {
+        let own = |column: usize| match readout {
+            Some(readout) if index % len == 0 => f64::from(readout.values[column]),
+            _ => read[column],
+        };
+        (0..d).map(|column| own(column) + place(index % len, column)).collect::<Vec<f64>>()
     };
-    tokens.iter().enumerate().flat_map(entry).collect()
+    rows.into_iter().enumerate().flat_map(entry).collect()
+}
+
+/// What the input layers make of the probe's numbers, a row for each position.
+fn numbers_read(examination: &Examination) -> Vec<Vec<f64>> {
+    let weights = examination.weights();
+    let Ok(probe) = examination.probe() else { return vec![] };
+    let inputs = probe.inputs.batch.numbers.as_ref().map_or(&[][..], |numbers| &numbers.inputs);
+    let inputs: Vec<f64> = inputs.iter().map(|&number| f64::from(number)).collect();
+    let layer = |x: &[f64], name: &str| {
+        let weight = weights.get(&format!("input.{name}.weight"))?;
+        Some(linear(x, weight, weights.get(&format!("input.{name}.bias")), usize::MAX))
+    };
+    let hidden = layer(&inputs, "up").map(|hidden| hidden.into_iter().map(|x| x.max(0.0)).collect::<Vec<f64>>());
+    let read = hidden.and_then(|hidden| layer(&hidden, "down")).or_else(|| layer(&inputs, "linear")).unwrap_or(inputs);
+    read.chunks(examination.model().d_model).map(<[f64]>::to_vec).collect()
 }
 
 pub fn embedding(examination: &Examination) -> Result<Checked, SubjectError> {
@@ -45,12 +72,16 @@ pub fn embedding(examination: &Examination) -> Result<Checked, SubjectError> {
         if let Some(Checked::Failed { seen, .. }) = compared(&name, &found, &expected, &[]) {
             let d = examination.model().d_model;
             let at = worst(&found.values, &expected).index / d;
+            let read = tokens.get(at).map_or("the numbers".to_string(), |token| format!("token {token}"));
             return Ok(Checked::failed(
-                format!("{seen}, at token {} of position {}", tokens[at], at % len),
+                format!("{seen}, at {read} of position {}", at % len),
                 "token ids clipped or remapped on their way to the embedding, or positions shifted",
                 "look the id up as it is; the vocabulary must have a row for each; position t takes row t",
             ));
         }
+    }
+    if batch.tokens.is_empty() {
+        return Ok(Checked::ok(format!("numbers at {} positions, through the input layers", batch.len)));
     }
     let distinct = batch.tokens[..batch.len].iter().collect::<BTreeSet<_>>().len();
     Ok(Checked::ok(format!(
@@ -73,11 +104,25 @@ fn normed(x: &[f32], gamma: &[f32], beta: &[f32]) -> Vec<f64> {
     x.chunks(d).flat_map(one).collect()
 }
 
+/// Rows of width `d` of length 1, times the factor.
+fn of_length(x: &[f32], d: usize, factor: &[f32]) -> Vec<f64> {
+    let one = |row: &[f32]| {
+        let length = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+        row.iter().map(|&x| f64::from(x) / length * f64::from(factor[0])).collect::<Vec<f64>>()
+    };
+    x.chunks(d).flat_map(one).collect()
+}
+
 fn after_norm(x: &HostTensor, path: &str, examination: &Examination) -> Vec<f64> {
     let weights = examination.weights();
-    match (examination.model().norm, weights.get(&format!("{path}.gamma")), weights.get(&format!("{path}.beta"))) {
-        (Norm::Pre, Some(gamma), Some(beta)) => normed(&x.values, &gamma.values, &beta.values),
-        _ => x.values.iter().map(|&x| f64::from(x)).collect(),
+    let plain = || x.values.iter().map(|&x| f64::from(x)).collect();
+    let of = |name: &str| weights.get(&format!("{path}.{name}"));
+    let model = examination.model();
+    match (model.norm, model.norm_kind, of("gamma"), of("beta"), of("factor")) {
+        (Norm::Pre, NormKind::Layer, Some(gamma), Some(beta), _) => normed(&x.values, &gamma.values, &beta.values),
+        (Norm::Pre, NormKind::Length, _, _, Some(factor)) => of_length(&x.values, model.d_model, &factor.values),
+        // After the sublayers: what they read is the stream itself.
+        _ => plain(),
     }
 }
 
@@ -121,10 +166,11 @@ pub fn stream(examination: &Examination) -> Result<Checked, SubjectError> {
     };
     let weights = examination.weights();
     let end = after_norm(&end, "norm", examination);
-    let expected = match (weights.get("logits.weight"), weights.get("token.weight")) {
+    let tied = weights.get("token.weight").filter(|_| examination.model().tied);
+    let expected = match (weights.get("logits.weight"), tied) {
         (Some(weight), _) => linear(&end, weight, weights.get("logits.bias"), examination.effort.rows),
         (None, Some(tied)) => linear(&end, &transposed(tied), None, examination.effort.rows),
-        (None, None) => vec![],
+        (None, None) => end,
     };
     Ok(match compared("logits", &logits, &expected, &[]) {
         Some(problem) => problem,

@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 use architecture::{HostTensor, ModelConfig, ModelError};
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use kernels::cross_entropy;
 use model::parameters::{self, LoadError};
 use model::trace::Node;
-use model::{Call, CallError, Decoder, Dropout, Source, Trace};
+use model::{Call, CallError, Decoder, Dropout, Input, Source, Trace};
 use runs::Config;
 use thiserror::Error;
 
 use super::program::Program;
-use crate::training::batch::Tally;
+use crate::training::batch::{self, DeviceBatch, Tally, input};
 use crate::training::optimiser::AdamW;
 
 /// A model that can't be examined.
@@ -45,14 +44,16 @@ pub struct Subject<'a> {
 pub struct Inputs {
     /// Tokens, targets and sources.
     pub batch: data::Batch,
-    /// `[B, L]`, row-major: positions that hold padding; no task of ours has any here.
+    /// `[B, L]`, row-major: positions that hold padding.
     pub padding: Option<Vec<bool>>,
 }
 
 impl Inputs {
-    /// A batch without padding of its own.
+    /// A batch with the padding that training tells the model of: none beside a source, where it comes last and a causal decoder reads
+    /// nothing of it.
     pub fn new(batch: data::Batch) -> Self {
-        Self { batch, padding: None }
+        let padding = (batch.source.is_none() && batch.padding.contains(&true)).then(|| batch.padding.clone());
+        Self { batch, padding }
     }
 }
 
@@ -188,10 +189,10 @@ impl<'a> Subject<'a> {
     /// An input that the model can't take.
     pub fn decode(&self, batch: &data::Batch, pieces: &[usize]) -> Result<Vec<f32>, SubjectError> {
         let device = self.inner_device();
-        let (tokens, source) = on_device(batch, &device);
+        let (input, source) = on_device(batch, &device);
         let source = source.as_ref().map(|(tokens, padding)| Source { tokens, padding });
         let model = self.model.valid();
-        let logits = self.program.decode(&self.config.model, &model, tokens, source, pieces)?;
+        let logits = self.program.decode(&self.config.model, &model, input, source, pieces)?;
         Ok(parameters::host_values(logits.flatten(0, 1)))
     }
 
@@ -204,7 +205,7 @@ impl<'a> Subject<'a> {
         device: &Device,
     ) -> Result<Tensor<2>, SubjectError> {
         let Inputs { batch, padding } = inputs;
-        let (tokens, source) = on_device(batch, device);
+        let (input, source) = on_device(batch, device);
         let call = Call {
             padding: padding.as_deref(),
             source: source.as_ref().map(|(tokens, padding)| Source { tokens, padding }),
@@ -212,7 +213,7 @@ impl<'a> Subject<'a> {
             trace,
             ..Default::default()
         };
-        Ok(self.program.forward(&self.config.model, model, tokens, call)?.logits)
+        Ok(self.program.forward(&self.config.model, model, input, call)?.logits)
     }
 
     /// Mean loss over the scored positions, in nats, summed on the host in f64; NaN where there are none.
@@ -230,11 +231,9 @@ impl<'a> Subject<'a> {
     /// An input that the model can't take.
     pub fn gradient(&self, inputs: &Inputs) -> Result<Vec<Vec<f32>>, SubjectError> {
         let logits = self.logits(&self.model, inputs, None, None, &self.device)?;
-        let (positions, targets) = inputs.batch.scored_positions();
-        let n = targets.len();
-        let int = |values: Vec<i32>| Tensor::<1, Int>::from_data(TensorData::new(values, [n]), &self.device);
-        let losses = cross_entropy(logits.select(0, int(positions)), int(targets));
-        let mut gradients = (losses.sum() / n as f64).backward();
+        let Some(batch) = DeviceBatch::new(&inputs.batch, &self.device) else { return Ok(vec![]) };
+        let losses = batch::losses(logits.select(0, batch.scored.clone()), &batch);
+        let mut gradients = (losses.sum() / batch.samples.len() as f64).backward();
         Ok(parameters::flat_gradients(&self.model, &mut gradients).into_iter().map(parameters::host_values).collect())
     }
 
@@ -278,14 +277,14 @@ impl<'a> Subject<'a> {
 /// Tokens `[B, Ls]` of sources, and which of them are padding.
 type SourceOnDevice<'b> = (Tensor<2, Int>, &'b [bool]);
 
-/// Tokens `[B, L]`, and the sources where there are some.
-fn on_device<'b>(batch: &'b data::Batch, device: &Device) -> (Tensor<2, Int>, Option<SourceOnDevice<'b>>) {
+/// What a model reads, and the sources where there are some.
+fn on_device<'b>(batch: &'b data::Batch, device: &Device) -> (Input, Option<SourceOnDevice<'b>>) {
     let tensor = |tokens: &[i32], len: usize| {
         Tensor::<2, Int>::from_data(TensorData::new(tokens.to_vec(), [batch.batch, len]), device)
     };
     let source = batch.source.as_ref();
     let source = source.map(|source| (tensor(&source.tokens, source.len), &source.padding[..]));
-    (tensor(&batch.tokens, batch.len), source)
+    (input(batch, device), source)
 }
 
 /// Sets every dropout of a model.
@@ -295,9 +294,15 @@ pub fn set_dropout(model: &mut ModelConfig, probability: f64) {
     model.residual_dropout = probability;
 }
 
-/// The loss of each scored position in nats, on the host in f64. `logits` `[B·L, outputs]`.
+/// The loss of each scored position, of classes in nats, of numbers the mean squared error, on the host in f64. `logits` `[B·L, outputs]`.
 pub fn losses(logits: &HostTensor, batch: &data::Batch) -> Vec<f64> {
     let classes = logits.shape[1];
+    if let Some(numbers) = batch.numbers.as_ref().filter(|numbers| !numbers.targets.is_empty()) {
+        let rows = logits.values.chunks(classes).zip(numbers.targets.chunks(classes)).zip(&numbers.scored);
+        let squared = |(&said, &right): (&f32, &f32)| (f64::from(said) - f64::from(right)).powi(2);
+        let mean = |(said, right): (&[f32], &[f32])| said.iter().zip(right).map(squared).sum::<f64>() / classes as f64;
+        return rows.filter(|(_, scored)| **scored).map(|(row, _)| mean(row)).collect();
+    }
     let (positions, targets) = batch.scored_positions();
     let loss = |(position, target): (i32, i32)| {
         let row = &logits.values[position as usize * classes..][..classes];

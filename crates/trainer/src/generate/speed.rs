@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_row_holds_counted_bytes_and_finite_speeds() {
         let config = ModelConfig { d_model: 16, heads: 4, layers: 2, ..Default::default() };
-        let dims = Dims { vocab: 5, outputs: 3, length: 8, source: None };
+        let dims = Dims::of_tokens(5, 3, 8);
         for context in [1, 2, 40] {
             let row = measure(&config, dims, 2, context, &Device::flex()).unwrap();
             let grouped = ModelConfig { kv_heads: Some(2), ..config.clone() };

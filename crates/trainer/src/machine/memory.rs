@@ -97,7 +97,9 @@ const COPIES: u64 = 8;
 
 /// An estimate of what a run holds at once, in bytes; see [`needed`].
 pub fn needed_bytes(config: &Config) -> u64 {
-    needed(config.backend, &config.model, config.dims(), config.train.batch_size, config.train.eval_batch)
+    let files = config.task.task.stored().map_or(0, |stored| stored.files().iter().map(|file| file.bytes).sum());
+    let model = needed(config.backend, &config.model, config.dims(), config.train.batch_size, config.train.eval_batch);
+    model.saturating_add(files)
 }
 
 /// Tensors that a block keeps for its backward pass, where the kernels of [`kernels`] make them, and where Burn's operations
@@ -127,6 +129,7 @@ pub fn needed(backend: Backend, model: &ModelConfig, dims: Dims, batch: usize, e
     let stream = (kept.stream * d.max(h * model.d_head() as u64) + mlp) * (l + ls);
     let maps = kept.maps * h * (l * l + l * ls + ls * ls);
     let logits = 4 * l * dims.outputs as u64;
+    let stream = stream + if model.input_layers == 2 && dims.inputs > 0 { 2 * l * model.d_ff() as u64 } else { 0 };
     let step = COPIES * parameters + batch as u64 * (layers * (stream + maps) + logits);
     // A mask is of bytes, and made anew for each pass from a copy or two.
     let mask = 4 * (l * l + l * ls + ls * ls);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use data::metrics::{DECIDING, MetricKind, OBJECTIVE};
+use data::metrics::{DECIDING, MetricKind};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use runs::{Status, Summary};
 
@@ -82,11 +82,13 @@ impl JobTable {
             true => format!("{} -", kind.words),
             false => kind.brief(value),
         };
+        // The last of them is what people are told first.
+        let (usual, value) = progress.validation.iter().next_back().unwrap_or((DECIDING, f64::NAN));
         format!(
             "{label:16} step {:>6}/{steps}  {}  validation {}  {}",
             progress.step,
-            told(OBJECTIVE, progress.training.number(OBJECTIVE)),
-            told(DECIDING, progress.validation.number(DECIDING)),
+            told(progress.training.objective(), progress.training.goal()),
+            told(usual, value),
             rate(progress.tokens_per_second),
         )
     }

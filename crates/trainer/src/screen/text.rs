@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use data::Task;
 use data::metrics::Scores;
 pub use runs::ledger::thousands;
 
@@ -58,6 +59,22 @@ pub fn measured(scores: &Scores) -> String {
         return "nothing scored".into();
     }
     scores.iter().map(|(kind, value)| kind.brief(value)).collect::<Vec<_>>().join(" ")
+}
+
+/// Such as "16 tokens, 8 classes, length 32".
+pub fn task_sizes(task: &Task) -> String {
+    let numbers = task.numbers().unwrap_or_default();
+    let of = |numbers: usize, count: usize, what: &str| match numbers {
+        0 => format!("{count} {what}"),
+        1 => "1 number".into(),
+        _ => format!("{numbers} numbers"),
+    };
+    let read = of(numbers.inputs, task.vocab(), "tokens");
+    let said = of(numbers.outputs, task.outputs(), "classes");
+    match task.numbers() {
+        Some(_) => format!("{read} read, {said} said, length {}", task.seq_len()),
+        None => format!("{read}, {said}, length {}", task.seq_len()),
+    }
 }
 
 /// `text` in lines of at most `width` characters, the first after `first`, the others below it.

@@ -2,6 +2,7 @@
 
 use architecture::{Dims, ModelError, Parts, cost};
 use burn::tensor::Device;
+use data::metrics::Yardstick;
 use data::{Generator, Split, steps_per_pass};
 use model::Decoder;
 use runs::Config;
@@ -67,6 +68,11 @@ impl<'a> Arm<'a> {
         let generator = Generator::new(&self.config.task.task, Split::Train, Split::Train.data_seed(self.config.seed));
         let scored = generator.batch(&(0..FIRST_SAMPLES).collect::<Vec<_>>()).scored() as u64;
         (scored * self.samples_of_a_full_step() + FIRST_SAMPLES / 2) / FIRST_SAMPLES
+    }
+
+    /// What scores on a split are relative to.
+    pub fn yardstick(&self, split: Split) -> Yardstick {
+        Yardstick::of(&self.config.task.task, &self.config.task.sets, split)
     }
 
     /// Trainable parameters by part.

@@ -41,7 +41,7 @@ pub fn accumulate_watched(
         watch(StepPart::Data);
         let dropout = Dropout { seed, step, micro_batch };
         let call = Call { dropout: Some(&dropout), ..batch.call() };
-        let logits = model.forward(batch.tokens.clone(), call)?.logits;
+        let logits = model.forward(batch.input.clone(), call)?.logits;
         let losses = losses(logits.clone(), &batch);
         watch(StepPart::Forward);
         let mut gradients = (losses.clone().sum() / scored as f64).backward();
@@ -51,7 +51,7 @@ pub fn accumulate_watched(
             None => gradient,
         });
         watch(StepPart::Backward);
-        tally.add(Tally::of(losses.inner(), logits.inner(), &batch.host_targets));
+        tally.add(Tally::of(losses.inner(), logits.inner(), &batch));
         watch(StepPart::Reading);
     }
     Ok((tally, sum))

@@ -3,7 +3,7 @@
 use architecture::ModelError;
 use burn::tensor::Device;
 use model::parameters;
-use runs::{Config, Fingerprints, Manifest, Program};
+use runs::{Config, DataFile, Fingerprints, Manifest, Program};
 
 use super::arm::Arm;
 use crate::machine::backend;
@@ -28,6 +28,7 @@ pub fn manifest(config: &Config, device: &Device, threads: usize) -> Result<Mani
         tokens_per_step: arm.tokens_after(1),
         fingerprints: Fingerprints { data: arm.data_fingerprint(), weights: weights.all, tensors: weights.tensors },
         resumed: vec![],
+        files: DataFile::of(&config.task.task),
         simd: backend::simd(config.backend),
     })
 }

@@ -172,8 +172,7 @@ mod tests {
         let (positions, norm) = (Positions::None, Norm::None);
         let config = ModelConfig { d_model: 1, heads: 1, layers: 0, positions, norm, ..Default::default() };
         // Two embeddings, a weight and a bias.
-        Decoder::new(&config, Dims { vocab: 2, outputs: 1, length: 1, source: None }, 0, &Device::flex().autodiff())
-            .unwrap()
+        Decoder::new(&config, Dims::of_tokens(2, 1, 1), 0, &Device::flex().autodiff()).unwrap()
     }
 
     fn flat(values: [f64; 4]) -> Tensor<1> {

@@ -10,10 +10,13 @@ use architecture::ModelError;
 use burn::module::Module;
 use burn::tensor::Device;
 use burn::train::Interrupter;
+use data::metrics::Scores;
 use data::{Generator, Split, TrainingOrder};
-use model::CallError;
 use model::parameters::{self, LoadError};
-use runs::{Best, Config, MetricLine, Origin, RunDirectory, RunError, Snapshot, Status, Summary};
+use model::{CallError, Decoder};
+use runs::{
+    Best, Config, MetricLine, Origin, RunDirectory, RunError, ScoresByUnit, Snapshot, Status, Summary, TestScores,
+};
 use thiserror::Error;
 
 use super::arm::Arm;
@@ -124,6 +127,7 @@ fn run(
     let set = |split, examples| FixedSet::new(task, split, config.seed, examples, settings.eval_batch as u64);
     let validation = set(Split::Validation, sets.validation_examples);
     let test = set(Split::Test, sets.test_examples);
+    let [of_training, of_validation, of_test] = Split::ALL.map(|split| arm.yardstick(split));
 
     let passed_over = damaged.iter().map(|(step, error)| format!("checkpoint of step {step} passed over: {error}"));
     let mut notes: Vec<String> = passed_over.collect();
@@ -137,9 +141,10 @@ fn run(
         if tally.scored == 0 {
             return Err(TrainingError::NothingScored { split: Split::Validation });
         }
-        observer.validated(0, &tally.scores());
-        log.metric(&metric(0, Split::Validation, &tally, 0))?;
-        score = Some(tally.scores());
+        let scores = tally.scores(&of_validation);
+        observer.validated(0, &scores);
+        log.metric(&metric(0, Split::Validation, scores, 0))?;
+        score = Some(scores);
     }
 
     // ---- Steps --------------------------------------------------------------------------------------------------------
@@ -167,11 +172,11 @@ fn run(
         let is_logged = step.is_multiple_of(settings.log_every) || step == settings.steps || diverged;
         observer.stepped(&Stepped {
             step,
-            scores: tally.scores(),
+            scores: tally.scores(&of_training),
             tokens: batches.iter().map(|batch| batch.token_count() as u64).sum(),
         });
         if is_logged && tally.scored > 0 {
-            let line = metric(step, Split::Train, &tally, arm.tokens_after(step));
+            let line = metric(step, Split::Train, tally.scores(&of_training), arm.tokens_after(step));
             log.metric(&MetricLine { lr: Some(lr), grad_norm: Some(norm), ..line })?;
         }
 
@@ -179,8 +184,9 @@ fn run(
         let mut is_best = false;
         if !diverged && (step.is_multiple_of(settings.eval_every) || step == settings.steps) {
             let tally = validation.score(&model.valid(), device)?;
-            observer.validated(step, &tally.scores());
-            log.metric(&metric(step, Split::Validation, &tally, arm.tokens_after(step)))?;
+            let scores = tally.scores(&of_validation);
+            observer.validated(step, &scores);
+            log.metric(&metric(step, Split::Validation, scores, arm.tokens_after(step)))?;
             log.timing(step, arm.tokens_after(step))?;
             if settings.tensorboard == Some(true) {
                 log.sync()?;
@@ -189,8 +195,8 @@ fn run(
             // What an update broke shows in the next step's loss, but after the last one only here.
             diverged = !tally.mean_loss().is_finite();
             if !diverged {
-                score = Some(tally.scores());
-                best = Best::of(best, step, tally.scores());
+                score = Some(scores);
+                best = Best::of(best, step, scores);
                 is_best = best.is_some_and(|best| best.step == step);
                 // Before the checkpoint: a run that goes on from there has it.
                 if snapshot_steps.contains(&step) {
@@ -215,7 +221,14 @@ fn run(
     let (status, tested, best_tested) = match diverged {
         true => (Status::Diverged { step }, None, None),
         false => {
-            let last = test.score(&model.valid(), device)?.scores();
+            let tested = |model: &Decoder| -> Result<(Scores, Option<ScoresByUnit>), CallError> {
+                let (whole, units) = test.score_by_unit(model, device)?;
+                let one = |(unit, tally): (u64, Tally)| (unit, tally.scored, tally.scores(&of_test));
+                let by_unit = (!units.is_empty()).then(|| ScoresByUnit::new(units.into_iter().map(one).collect()));
+                Ok((whole.scores(&of_test), by_unit))
+            };
+            let (last, by_unit) = tested(&model.valid())?;
+            let mut best_by_unit = None;
             let at_best = match best.map(|best| best.step).filter(|best| *best != step) {
                 None => best.map(|_| last),
                 Some(best) => match directory.checkpoints().load(best) {
@@ -223,12 +236,17 @@ fn run(
                         let misfit = |error| TrainingError::Checkpoint { step: best, error };
                         let then = arm.model(&training_device)?;
                         let then = parameters::from_host(then, &checkpoint.model).map_err(misfit)?;
-                        Some(test.score(&then.valid(), device)?.scores())
+                        let (scores, by_unit) = tested(&then.valid())?;
+                        best_by_unit = by_unit;
+                        Some(scores)
                     }
                     // The result at the end is not lost for it; what is damaged is found when runs are verified.
                     _ => None,
                 },
             };
+            if let Some(last) = by_unit {
+                directory.write_test_scores(&saver.origin, &TestScores { last, best: best_by_unit })?;
+            }
             (Status::Finished, Some(last), at_best)
         }
     };
@@ -244,6 +262,6 @@ fn run(
     Ok(Ending::Done(Box::new(summary)))
 }
 
-fn metric(step: u64, split: Split, tally: &Tally, tokens: u64) -> MetricLine {
-    MetricLine { step, split, scores: tally.scores(), lr: None, grad_norm: None, tokens }
+fn metric(step: u64, split: Split, scores: Scores, tokens: u64) -> MetricLine {
+    MetricLine { step, split, scores, lr: None, grad_norm: None, tokens }
 }

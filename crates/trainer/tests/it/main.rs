@@ -23,6 +23,7 @@ mod optimiser;
 mod outcomes;
 #[cfg(unix)]
 mod outputs;
+mod own_data;
 mod report;
 mod reports;
 mod sequences;

@@ -26,7 +26,7 @@ struct Step {
     lr: f64,
 }
 
-const DIMS: Dims = Dims { vocab: 6, outputs: 5, length: 7, source: None };
+const DIMS: Dims = Dims::of_tokens(6, 5, 7);
 const BATCH: usize = 3;
 
 /// The weights of the script: a sine, around 1 for the gains.

@@ -118,7 +118,7 @@ fn the_last_and_the_best_checkpoint_are_kept() {
         let model = Decoder::new(&config.model, config.dims(), config.seed, &Device::flex()).unwrap();
         let model = parameters::from_host(model, &checkpoint.model).unwrap();
         let test = FixedSet::new(&config.task.task, data::Split::Test, config.seed, 40, 16);
-        test.score(&model, &Device::flex()).unwrap().scores()
+        test.score(&model, &Device::flex()).unwrap().scores(&Default::default())
     };
     assert_eq!((summary.best_test, summary.test), (Some(tested(best.step)), Some(tested(200))));
     assert_ne!(summary.best_test, summary.test);

@@ -130,3 +130,17 @@ fn tables_that_are_wrong_are_refused_with_their_place() {
         "other.csv: `the columns` is `x`, `y`, and must be `a`, `b`, as in the file before"
     );
 }
+
+#[test]
+fn columns_tell_what_they_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    std::fs::write(&path, "day,time,load\n2020-01-01,0,1.5\n2020-01-02,1,1.5\n2020-01-03,2,0.5\n").unwrap();
+    let columns = headcount_data::files::columns(&path).unwrap();
+    let told: Vec<_> = columns.iter().map(|column| (&*column.name, column.is_numeric, column.rises)).collect();
+    assert_eq!(told, [("day", false, true), ("time", true, true), ("load", true, false)]);
+    std::fs::write(&path, "1,2\n3,1\n").unwrap();
+    let columns = headcount_data::files::columns(&path).unwrap();
+    assert_eq!((&*columns[1].name, columns[0].rises, columns[1].rises), ("1", true, false));
+    assert!(headcount_data::files::columns(&folder.path().join("absent.csv")).is_err());
+}

@@ -23,10 +23,9 @@ fn keys(text: &str) -> Vec<(String, String, String)> {
     keys
 }
 
-/// The tasks that a config may name: those in numbers are refused as a whole.
+/// The tasks whose samples are generated.
 fn kinds() -> Vec<&'static str> {
-    let reads_tokens = |kind: &&str| Task::default_of(kind).is_some_and(|task| task.numbers().is_none());
-    Task::kinds().into_iter().filter(reads_tokens).collect()
+    Task::kinds()
 }
 
 /// The complete config with every optional key set.

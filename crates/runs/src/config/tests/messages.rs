@@ -170,7 +170,7 @@ fn a_missing_task_says_what_to_write() {
     insta::assert_snapshot!(message("name = \"h8\"\n", &[]), @r#"
     missing section `[task]`
      --> configs/h8.toml
-      = help: add the lines `[task]` and `kind = "..."`, with one of `registers`, `mqar`, `reverse`, `sort`, `induction`, `selective_copy`, `d_retrieval` and `farthest`
+      = help: add the lines `[task]` and `kind = "..."`, with one of `registers`, `mqar`, `reverse`, `sort`, `induction`, `selective_copy`, `d_retrieval`, `farthest`, `text`, `records`, `series` and `vectors`
     "#);
 }
 

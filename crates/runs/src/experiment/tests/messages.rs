@@ -153,7 +153,7 @@ fn no_task_at_all_says_what_to_write() {
       |
     4 | [arms.h1]
       |       ^^
-      = help: add the lines `[task]` and `kind = "..."`, with one of `registers`, `mqar`, `reverse`, `sort`, `induction`, `selective_copy`, `d_retrieval` and `farthest`
+      = help: add the lines `[task]` and `kind = "..."`, with one of `registers`, `mqar`, `reverse`, `sort`, `induction`, `selective_copy`, `d_retrieval`, `farthest`, `text`, `records`, `series` and `vectors`
       = help: or name a config file: `base = "../configs/h8.toml"`
     "#);
 }

@@ -15,6 +15,7 @@ use crate::generate::{GenerateError, Request, Sampling, generate, predictions};
 use crate::machine::backend;
 use crate::machine::exit::{Failure, Success};
 use crate::screen::output::print;
+use crate::screen::text::task_sizes;
 use crate::training::arm::Arm;
 
 pub use arguments::GenerateArguments;
@@ -74,6 +75,13 @@ impl Asked {
         let task = &config.task.task;
         let kind = task.kind();
         let is_sequence = matches!(task.answers(), Answers::Sequence { .. });
+        if task.numbers().is_some() {
+            return Err(Failure::usage(format!(
+                "`{kind}` is a task in numbers ({}): there is no prompt of tokens to read and no token to go on with. What its \
+                 model says is in `trainer report` and in the file that `trainer export` writes",
+                task_sizes(task)
+            )));
+        }
         if task.answers() == Answers::Classes && arguments.tokens.is_some() {
             return Err(Failure::usage(format!(
                 "a model of `{kind}` names one of {} classes at each position, and a class is no token that could be read \
@@ -107,7 +115,9 @@ impl Asked {
             (None, false) => {
                 let Some(prompt) = &arguments.prompt else { return Err(nothing_to_read(kind, "--prompt \"3 1 2\"")) };
                 let origin = "a prompt of your own".to_string();
-                Self { origin, prompt: prompt.0.clone(), source: vec![], expected: None }
+                let readout = task.readout().then_some(task.vocab() as u32);
+                let prompt = readout.into_iter().chain(prompt.0.iter().copied()).collect();
+                Self { origin, prompt, source: vec![], expected: None }
             }
         };
         asked.check(task)?;
@@ -126,7 +136,14 @@ impl Asked {
                 let source = source.tokens[..source.real].to_vec();
                 Self { origin, prompt: vec![], source, expected: None }
             }
-            None => Self { origin, prompt: sample.tokens, source: vec![], expected: Some(sample.targets) },
+            None => {
+                let real = |mut values: Vec<i32>| {
+                    values.truncate(sample.real);
+                    values
+                };
+                let prompt = sample.tokens.iter().copied().take(sample.real).collect();
+                Self { origin, prompt, source: vec![], expected: Some(real(sample.targets)) }
+            }
         }
     }
 
@@ -139,7 +156,8 @@ impl Asked {
             ))),
             None => Ok(()),
         };
-        known("the prompt", &self.prompt, task.vocab())?;
+        // A read-out's token is one more.
+        known("the prompt", &self.prompt, task.vocab() + usize::from(task.readout()))?;
         if let Some(sizes) = task.source() {
             known("the source", &self.source, sizes.vocab)?;
             if self.source.is_empty() || self.source.len() > sizes.len {

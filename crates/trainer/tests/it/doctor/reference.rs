@@ -9,7 +9,7 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::activation::softmax;
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use model::dropout::DropoutSite;
-use model::{Call, CallError, Decoder, Dropout, Output, Source};
+use model::{Call, CallError, Decoder, Dropout, Input, Output, Source};
 use runs::Config;
 use trainer::doctor::{Headcount, Program};
 use trainer::training::batch::{DeviceBatch, Tally, losses};
@@ -353,13 +353,8 @@ impl Reference {
 }
 
 impl Program for Reference {
-    fn forward(
-        &self,
-        config: &ModelConfig,
-        model: &Decoder,
-        tokens: Tensor<2, Int>,
-        call: Call,
-    ) -> Result<Output, CallError> {
+    fn forward(&self, config: &ModelConfig, model: &Decoder, input: Input, call: Call) -> Result<Output, CallError> {
+        let tokens = tokens(input);
         let logits = self.logits(config, model, tokens, call);
         let (maps, encoder_maps, cross_maps) = (vec![], vec![], vec![]);
         let (contexts, encoder_contexts, cross_contexts) = (vec![], vec![], vec![]);
@@ -380,10 +375,11 @@ impl Program for Reference {
         &self,
         config: &ModelConfig,
         model: &Decoder,
-        tokens: Tensor<2, Int>,
+        input: Input,
         _source: Option<Source>,
         pieces: &[usize],
     ) -> Result<Tensor<2>, CallError> {
+        let tokens = tokens(input);
         let [b, _] = tokens.dims();
         let (mut end, mut logits) = (0, vec![]);
         for &length in pieces {
@@ -421,10 +417,10 @@ impl Program for Reference {
         let (mut tally, mut sum) = (Tally::default(), None::<FlatGradient>);
         for batch in batches {
             let Some(batch) = DeviceBatch::new(batch, device) else { continue };
-            let logits = self.logits(config, model, batch.tokens.clone(), batch.call());
+            let logits = self.logits(config, model, tokens(batch.input.clone()), batch.call());
             let losses = losses(logits.clone(), &batch);
             let weight = match self.0 {
-                Fault::AccumulationOfMeans => (batch.host_targets.len() * batches.len()) as f64,
+                Fault::AccumulationOfMeans => (batch.samples.len() * batches.len()) as f64,
                 Fault::AccumulationOfSums => 1.0,
                 _ => whole as f64,
             };
@@ -434,7 +430,7 @@ impl Program for Reference {
                 Some(sum) => sum.plus(gradient),
                 None => gradient,
             });
-            tally.add(Tally::of(losses.inner(), logits.inner(), &batch.host_targets));
+            tally.add(Tally::of(losses.inner(), logits.inner(), &batch));
         }
         Ok((tally, sum))
     }
@@ -445,5 +441,13 @@ impl Program for Reference {
             Fault::OptimiserAscends => Headcount.step(optimiser, model, gradient, -lr, step),
             _ => Headcount.step(optimiser, model, gradient, lr, step),
         }
+    }
+}
+
+/// The reference reads tokens alone.
+fn tokens(input: Input) -> Tensor<2, Int> {
+    match input {
+        Input::Tokens(tokens) => tokens,
+        Input::Numbers(_) => panic!("the reference reads tokens"),
     }
 }

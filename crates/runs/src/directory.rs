@@ -16,7 +16,8 @@ use crate::{
     error::RunError,
     files,
     layout::{
-        CHECKPOINTS, CONFIG, HEADS, LOCK, MANIFEST, METRICS, OWN, SNAPSHOTS, SUMMARY, TEMPORARY, TEST_SCORES, TIMING,
+        CHECKPOINTS, CONFIG, EVENTS, HEADS, LOCK, MANIFEST, METRICS, OWN, SNAPSHOTS, SUMMARY, TEMPORARY, TENSORBOARD,
+        TEST_SCORES, TIMING,
     },
     limits, log,
     metrics::{MetricLine, MetricsLog, TimingLog},
@@ -24,7 +25,6 @@ use crate::{
     sealed::{self, Named},
     snapshots::Snapshots,
     summary::Summary,
-    tensorboard,
     test_scores::TestScores,
 };
 
@@ -273,7 +273,11 @@ impl RunDirectory {
             files::remove(&self.path.join(name))?;
         }
         self.snapshots().clear()?;
-        tensorboard::clear(&self.path)?;
+        let board = self.path.join(TENSORBOARD);
+        if !files::is_link(&board) {
+            files::remove(&board.join(EVENTS))?;
+            drop(fs::remove_dir(&board)); // unless something else is in it, or it is not there
+        }
         // A link leads to somebody else's files.
         if files::is_link(&self.path.join(CHECKPOINTS)) { Ok(()) } else { self.checkpoints().clear() }
     }

@@ -12,6 +12,10 @@ pub(crate) const SUMMARY: &str = "summary.json";
 pub(crate) const HEADS: &str = "heads.json";
 pub(crate) const TEST_SCORES: &str = "test_scores.json";
 pub(crate) const LOCK: &str = ".lock";
+/// The folder of the event file, where one is kept.
+pub(crate) const TENSORBOARD: &str = "tensorboard";
+/// The event file: TensorBoard reads what has `tfevents` in its name.
+pub(crate) const EVENTS: &str = "events.out.tfevents.0.headcount";
 /// Ending of a file that is not complete yet.
 pub(crate) const TEMPORARY: &str = ".tmp";
 

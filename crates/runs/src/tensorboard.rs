@@ -19,15 +19,14 @@ use crate::{
     error::RunError,
     files,
     heads::{AttentionSite, HeadAnalysis, ShownMaps},
-    limits,
+    layout, limits,
     metrics::{MetricLine, read_metrics},
     open::OpenRun,
 };
 
 /// The folder of a run that holds its event file while it trains.
-pub const FOLDER: &str = "tensorboard";
-/// The file's name: TensorBoard reads what has `tfevents` in its name.
-const FILE: &str = "events.out.tfevents.0.headcount";
+pub const FOLDER: &str = layout::TENSORBOARD;
+const FILE: &str = layout::EVENTS;
 /// Samples whose maps are drawn.
 const SAMPLES: usize = 1;
 
@@ -61,17 +60,6 @@ pub fn follow(directory: &RunDirectory) -> Result<(), RunError> {
         file.set_len(present.bytes).map_err(io())?;
     }
     file.write_all(&bytes).map_err(io())
-}
-
-/// Removes the event file that [`follow`] wrote in a run's folder.
-pub(crate) fn clear(run: &Path) -> Result<(), RunError> {
-    let folder = run.join(FOLDER);
-    if files::is_link(&folder) {
-        return Ok(());
-    }
-    files::remove(&folder.join(FILE))?;
-    drop(fs::remove_dir(&folder)); // unless something else is in it, or it is not there
-    Ok(())
 }
 
 /// Everything of a run as an event file in `folder`, which is made; the path of the file. `heads` is the analysis of its heads, if

@@ -41,9 +41,11 @@ const STYLES: [&str; 3] =
 const THEME: &str = include_str!("page/theme.js");
 
 /// In the order in which they need each other; `main.js` starts them.
-const SCRIPTS: [&str; 17] = [
+const SCRIPTS: [&str; 20] = [
     include_str!("page/vendor/uPlot.iife.min.js"),
     include_str!("page/dom.js"),
+    include_str!("page/tips.js"),
+    include_str!("page/table.js"),
     include_str!("page/save.js"),
     include_str!("page/model.js"),
     include_str!("page/chart.js"),
@@ -51,6 +53,7 @@ const SCRIPTS: [&str; 17] = [
     include_str!("page/plots.js"),
     include_str!("page/curves.js"),
     include_str!("page/figures.js"),
+    include_str!("page/multiples.js"),
     include_str!("page/ledger.js"),
     include_str!("page/maps.js"),
     include_str!("page/explorer.js"),

@@ -17,7 +17,7 @@ function cardsSection(section) {
   const choose = headRuns.length > 1 ? el("div", { class: "controls" }, picker("Run", headRuns.map((each, index) => [String(index), runWords(each)]), String(headRuns.indexOf(run)), (value) => { run = headRuns[Number(value)]; show(); })) : null;
   const across = acrossTable();
   const used = prunedPart();
-  section.append(...[used, across, used && !across ? el("h3", {}, "Head by head") : null, choose, deck].filter(Boolean));
+  section.append(...[used, across, el("h3", {}, "Head by head"), choose, deck].filter(Boolean));
   section.hidden = false;
   show();
   document.addEventListener("themechange", () => { used?.replaceChildren(...prunedPart().childNodes); show(); });
@@ -110,6 +110,5 @@ function acrossTable() {
   rows.push(row("divergence between heads, nats", (across) => across.divergence));
   return el("div", {}, el("h3", {}, "Across seeds"),
     el("p", { class: "note" }, "Mean over the runs of an arm, and smallest to largest. Head 3 of one seed is not head 3 of another, so nothing is averaged by a head's number."),
-    table("Heads across seeds", ["Measure", ...known.map(({ label }) => label)], rows),
-    el("h3", {}, "Head by head"));
+    table("Heads across seeds", ["Measure", ...known.map(({ label }) => label)], rows));
 }

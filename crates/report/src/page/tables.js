@@ -37,11 +37,11 @@ function tablesSection(section) {
   const armRows = results.arms.map((arm) => {
     const { description: told, solve_rate: rate } = arm;
     return [`${arm.label}${arm.name === results.baseline ? " (baseline)" : ""}`, fixed(told?.mean), fixed(told?.standard_deviation), fixed(told?.interquartile_mean), fixed(told?.median), fixed(told?.minimum), fixed(told?.maximum),
-      rate ? `${rate.successes} of ${rate.trials}` : "–", rate ? `${fixed(rate.low, 2)} to ${fixed(rate.high, 2)}` : "–", stepsTo(arm.steps_to_threshold), fixed(armSeconds.get(arm.name)?.seconds, 1), short(armSeconds.get(arm.name)?.tokens_per_second)];
+      rate ? [`${rate.successes} of ${rate.trials}`, el("span", { class: "before" }, `${fixed(rate.low, 2)} to ${fixed(rate.high, 2)}`)] : "–", stepsTo(arm.steps_to_threshold), fixed(armSeconds.get(arm.name)?.seconds, 1), short(armSeconds.get(arm.name)?.tokens_per_second)];
   });
   const at = threshold === null ? "threshold" : threshold;
   section.append(el("h3", {}, `Arms: ${deciding.words}${results.metric.read ? ` ${results.metric.read}` : ""}`),
-    table("Arms", ["Arm", "mean", "sd", "IQM", "median", "smallest", "largest", "solved", "95 % interval", `steps to ${at}`, "seconds a run", "tokens a second"], armRows));
+    table("Arms", ["Arm", "mean", "sd", "IQM", "median", "smallest", "largest", "solved (95 % interval)", `steps to ${at}`, "seconds a run", "tokens a second"], armRows));
   if (data.common_rates.length) {
     const names = data.common_rates[0][1].map(([name]) => name);
     section.append(el("h3", {}, `At every common learning rate: ahead of ${armNamed(results.baseline)?.label} in the tuning runs`),

@@ -46,34 +46,32 @@ impl Samples {
 
     /// The first `count` samples for people, cut to the positions that are shown.
     pub fn shown(&self, task: &Task, count: usize) -> Vec<ShownSample> {
-        let sample = |b: usize| {
-            let l = self.batch.len;
-            let shown = |at: usize| {
-                let id = self.batch.tokens[at] as u32;
-                let target = self.batch.targets[at];
-                ShownToken {
-                    id,
-                    label: task.token_name(id),
-                    padding: self.batch.padding[at],
-                    target: (target != IGNORE).then_some(target),
-                }
-            };
-            let source = self.batch.source.iter().flat_map(|source| {
-                let tokens = &source.tokens[b * source.len..(b + 1) * source.len];
-                let padding = &source.padding[b * source.len..(b + 1) * source.len];
-                let token = |(&id, &padding): (&i32, &bool)| ShownToken {
-                    id: id as u32,
-                    label: task.source_token_name(id as u32),
-                    padding,
-                    target: None,
-                };
-                tokens.iter().zip(padding).map(token).take(SHOWN_POSITIONS).collect::<Vec<_>>()
-            });
-            let tokens = (0..l.min(SHOWN_POSITIONS)).map(|position| shown(b * l + position)).collect();
-            ShownSample { index: b as u64, tokens, source: source.collect() }
-        };
-        (0..count.min(self.batch.batch)).map(sample).collect()
+        (0..count.min(self.batch.batch)).map(|b| shown(&self.batch, b, task, b as u64)).collect()
     }
+}
+
+/// Sample `b` of a batch for people, cut to the positions that are shown; `index` is its place in the validation set.
+pub fn shown(batch: &Batch, b: usize, task: &Task, index: u64) -> ShownSample {
+    let l = batch.len;
+    let shown = |at: usize| {
+        let id = batch.tokens[at] as u32;
+        let target = batch.targets[at];
+        let target = (target != IGNORE).then_some(target);
+        ShownToken { id, label: task.token_name(id), padding: batch.padding[at], target }
+    };
+    let source = batch.source.iter().flat_map(|source| {
+        let tokens = &source.tokens[b * source.len..(b + 1) * source.len];
+        let padding = &source.padding[b * source.len..(b + 1) * source.len];
+        let token = |(&id, &padding): (&i32, &bool)| ShownToken {
+            id: id as u32,
+            label: task.source_token_name(id as u32),
+            padding,
+            target: None,
+        };
+        tokens.iter().zip(padding).map(token).take(SHOWN_POSITIONS).collect::<Vec<_>>()
+    });
+    let tokens = (0..l.min(SHOWN_POSITIONS)).map(|position| shown(b * l + position)).collect();
+    ShownSample { index, tokens, source: source.collect() }
 }
 
 #[cfg(test)]

@@ -12,7 +12,10 @@ use std::{collections::HashSet, sync::LazyLock};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use data::metrics::{DECIDING, OBJECTIVE};
-use runs::heads::{ExperimentHeads, MeasureInfo};
+use runs::{
+    forward::ForwardPass,
+    heads::{ExperimentHeads, MeasureInfo, RoleInfo},
+};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -41,7 +44,7 @@ const STYLES: [&str; 3] =
 const THEME: &str = include_str!("page/theme.js");
 
 /// In the order in which they need each other; `main.js` starts them.
-const SCRIPTS: [&str; 20] = [
+const SCRIPTS: [&str; 22] = [
     include_str!("page/vendor/uPlot.iife.min.js"),
     include_str!("page/dom.js"),
     include_str!("page/tips.js"),
@@ -56,7 +59,9 @@ const SCRIPTS: [&str; 20] = [
     include_str!("page/multiples.js"),
     include_str!("page/ledger.js"),
     include_str!("page/maps.js"),
+    include_str!("page/answers.js"),
     include_str!("page/explorer.js"),
+    include_str!("page/forward.js"),
     include_str!("page/pruning.js"),
     include_str!("page/cards.js"),
     include_str!("page/tables.js"),
@@ -92,6 +97,8 @@ struct Data<'a> {
     common_rates: Vec<(f64, Vec<(String, f64)>)>,
     /// What the heads do, where that was analysed; a single run stands in it as an experiment of one arm.
     heads: Option<&'a ExperimentHeads>,
+    /// One sample through the model of a single run, step by step.
+    forward: Option<&'a ForwardPass>,
 }
 
 /// What decides.
@@ -148,6 +155,7 @@ pub fn of_experiment(
         common_rates: results.at_common_rates(),
         arms: styles.map(|(arm, line)| style(&arm.name, &arm.label, line)).collect(),
         heads,
+        forward: None,
     };
     let lead = match &results.about.question {
         Some(question) => format!("{}: {question}", results.name),
@@ -169,7 +177,7 @@ fn style<'a>(name: &'a str, label: &'a str, line: Line) -> ArmStyle<'a> {
 }
 
 /// The page of a single run.
-pub fn of_run(report: &RunReport, heads: Option<&ExperimentHeads>) -> String {
+pub fn of_run(report: &RunReport, heads: Option<&ExperimentHeads>, forward: Option<&ForwardPass>) -> String {
     let data = Data {
         title: &report.name,
         results: None,
@@ -183,6 +191,7 @@ pub fn of_run(report: &RunReport, heads: Option<&ExperimentHeads>) -> String {
         common_rates: vec![],
         arms: vec![style(&report.arm, &report.label, colours::FIRST)],
         heads,
+        forward,
     };
     let lead = report.lead();
     let head = Head { title: &report.name, description: lead.clone(), lead, sentences: vec![], warnings: vec![] };
@@ -237,7 +246,7 @@ fn metrics_glossary(metrics: &[MetricInfo]) -> String {
     metrics.iter().map(entry).collect()
 }
 
-/// What the measures of heads say, each once.
+/// What the measures and the roles of heads say, each once.
 fn glossary(heads: &ExperimentHeads) -> String {
     let mut measures: Vec<&MeasureInfo> = heads.arms.iter().flat_map(|arm| &arm.measures).collect();
     let mut seen = HashSet::new();
@@ -246,7 +255,15 @@ fn glossary(heads: &ExperimentHeads) -> String {
         let (key, title, glossary) = (escaped(key), escaped(&capital(title)), escaped(glossary));
         format!("<div id=\"measure-{key}\"><dt>{title}</dt><dd>{glossary}</dd></div>\n")
     };
-    measures.into_iter().map(entry).collect()
+    let mut roles: Vec<&RoleInfo> = heads.arms.iter().flat_map(|arm| &arm.roles).collect();
+    let mut seen = HashSet::new();
+    roles.retain(|role| seen.insert(&role.key));
+    let role = |RoleInfo { key, title, rule }: &RoleInfo| {
+        let (key, title, rule) = (escaped(key), escaped(title), escaped(&capital(rule)));
+        format!("<div id=\"role-{key}\"><dt>Role: {title}</dt><dd>{rule}.</dd></div>\n")
+    };
+    let measures: String = measures.into_iter().map(entry).collect();
+    measures + &roles.into_iter().map(role).collect::<String>()
 }
 
 /// Puts each part where the skeleton has `{{NAME}}`, in one pass: a part that holds such a text itself stays as it is.

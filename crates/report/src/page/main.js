@@ -3,7 +3,7 @@
 /** Where it goes, what it is called in the list of contents, and what makes it. */
 const SECTIONS = [
   ["curves", "Curves", curvesSection], ["differences", "Differences", differencesSection], ["settings", "Settings", settingsSection], ["ledger", "Matching", ledgerSection],
-  ["explorer", "Attention", explorerSection], ["cards", "Heads", cardsSection], ["stability", "Stability", stabilitySection], ["tables", "Tables", tablesSection], ["repeat", "Repeat", repeatSection], ["prediction", "Prediction", predictionSection],
+  ["forward", "Step by step", forwardSection], ["explorer", "Attention", explorerSection], ["cards", "Heads", cardsSection], ["stability", "Stability", stabilitySection], ["tables", "Tables", tablesSection], ["repeat", "Repeat", repeatSection], ["prediction", "Prediction", predictionSection],
 ];
 
 function start() {

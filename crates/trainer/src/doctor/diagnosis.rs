@@ -30,9 +30,14 @@ impl Diagnosis {
         let (ok, skipped) =
             (count(|outcome| matches!(outcome, Checked::Ok { .. })), count(|o| matches!(o, Checked::Skipped { .. })));
         let failed = self.failed();
+        let noted: Vec<&str> = (self.checks.iter().filter(|finding| matches!(finding.outcome, Checked::Noted { .. })))
+            .map(|finding| finding.check)
+            .collect();
+        let noted =
+            if noted.is_empty() { String::new() } else { format!(", but see the note on {}", noted.join(", ")) };
         let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} skipped") };
         match failed[..] {
-            [] => format!("{ok} checks ok{skipped}: nothing wrong found"),
+            [] => format!("{ok} checks ok{skipped}: nothing wrong found{noted}"),
             [one] => format!("{ok} checks ok{skipped}, 1 failed: {one}"),
             [first, ..] => format!(
                 "{ok} checks ok{skipped}, {} failed: begin with the first, {first}; the others may follow from it",

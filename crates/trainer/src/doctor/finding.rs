@@ -13,6 +13,11 @@ pub enum Checked {
         /// What was measured.
         seen: String,
     },
+    /// Nothing is wrong, but it is worth knowing.
+    Noted {
+        /// What was seen, and what to do.
+        seen: String,
+    },
     /// Something is wrong.
     Failed {
         /// What was measured, and what it should be.
@@ -33,6 +38,11 @@ impl Checked {
     /// All well.
     pub fn ok(seen: impl Into<String>) -> Self {
         Self::Ok { seen: seen.into() }
+    }
+
+    /// Nothing is wrong, but it is worth knowing.
+    pub fn noted(seen: impl Into<String>) -> Self {
+        Self::Noted { seen: seen.into() }
     }
 
     /// Something is wrong.
@@ -70,6 +80,7 @@ impl Finding {
         let name = self.check;
         match &self.outcome {
             Checked::Ok { seen } => wrapped(&format!("ok      {name:15} "), seen),
+            Checked::Noted { seen } => wrapped(&format!("note    {name:15} "), seen),
             Checked::Skipped { why } => wrapped(&format!("skipped {name:15} "), why),
             Checked::Failed { seen, cause, fix } => {
                 let lines = [

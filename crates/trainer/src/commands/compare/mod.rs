@@ -18,7 +18,7 @@ use super::report;
 use crate::machine::backend;
 use crate::machine::exit::{Failure, Success};
 use crate::machine::stop::Stop;
-use crate::screen::output::{tell, warn};
+use crate::screen::output::{next, tell, warn};
 use crate::screen::text::count;
 use crate::training::manifest::manifest;
 use arguments::ExperimentArguments;
@@ -72,6 +72,7 @@ pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
     if failed > 0 {
         return Err(Failure::failed(format!("{failed} of {runs} runs failed; the same command tries them again")));
     }
+    next(format!("trainer report {} --open", folder.display()));
     recorded.map_or(Ok(Success::Done), |recorded| recorded.agrees_with(&shown.results))
 }
 

@@ -194,7 +194,8 @@ pub fn of_run(report: &RunReport, heads: Option<&ExperimentHeads>, forward: Opti
         forward,
     };
     let lead = report.lead();
-    let head = Head { title: &report.name, description: lead.clone(), lead, sentences: vec![], warnings: vec![] };
+    let head =
+        Head { title: &report.name, description: report.description(), lead, sentences: vec![], warnings: vec![] };
     html(&data, &head, &[])
 }
 

@@ -113,7 +113,7 @@ function side(first, index, mapped, state, redraw) {
     return el("button", {
       type: "button", "aria-pressed": String(pressed), "aria-label": label, "data-tip": label,
       onclick: () => { [layer, head] = [row, column]; draw(step); },
-    }, canvas, el("span", {}, `${column}${flags.length ? " ⚑" : ""}`));
+    }, canvas, el("span", {}, `${column}${flags.length ? " ⚑" : ""}`), roles.length ? el("small", {}, roles[0].words.replace(/^(looks up|reads) /, "")) : null);
   }
   return { node, draw };
 }

@@ -39,7 +39,9 @@ function forwardSection(section) {
 
   function start() {
     const queries = queriesOf(current().attentions[state.place]);
-    const asked = queries.findLastIndex(isAsked);
+    // Not at the end, where nothing is left for a causal mask to forbid.
+    const late = queries.findIndex((token, position) => isAsked(token) && position >= 0.6 * queries.length);
+    const asked = late >= 0 ? late : queries.findLastIndex(isAsked);
     state.query = asked >= 0 ? asked : queries.findLastIndex(({ padding }) => !padding);
     state.key = null;
   }

@@ -153,6 +153,16 @@ impl RunReport {
         Ok(path)
     }
 
+    /// The same with what came out, for whoever lists the page.
+    pub(super) fn description(&self) -> String {
+        let told =
+            |scores: Scores| scores.iter().rev().map(|(kind, value)| kind.told(value)).collect::<Vec<_>>().join(", ");
+        match self.test {
+            Some(test) => format!("{} Test: {}.", self.lead(), told(test)),
+            None => self.lead(),
+        }
+    }
+
     /// What the run is, in one sentence.
     pub fn lead(&self) -> String {
         let Self { label, seed, status, steps, steps_planned, .. } = self;

@@ -36,8 +36,8 @@ function answerStrip(run, at, sample, chosen, pick) {
     const answer = answerAt(run, at, sample, position);
     const kind = !answer ? "unasked" : answer.isRight ? "right" : "wrong";
     const label = `Position ${position} (${token.label}): ${answer ? answerWords(answer) : token.padding ? "padding" : "nothing is asked"}`;
-    return el("button", { type: "button", class: `answer ${kind}`, "aria-pressed": String(position === chosen), "aria-label": label, "data-tip": label, onclick: () => pick(position) },
-      el("span", {}, cut(token)), el("b", { "aria-hidden": "true" }, answer ? (answer.isRight ? `${answer.said}` : `${answer.said}≠${answer.target}`) : "·"));
+    return el("button", { type: "button", class: `answer ${kind}`, "aria-pressed": String(position === chosen), "data-tip": label, onclick: () => pick(position) },
+      el("span", {}, cut(token)), el("b", {}, answer ? (answer.isRight ? `${answer.said}` : `${answer.said}≠${answer.target}`) : "·"), el("span", { class: "unseen" }, label));
   });
   return el("div", {},
     el("p", { class: "layer" }, `Answers: ${errors.of - errors.wrong} of ${errors.of} right in this sample. Under each token what the model says; ≠ and what is right where it is wrong.`),

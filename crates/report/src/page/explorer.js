@@ -111,9 +111,9 @@ function side(first, index, mapped, state, redraw) {
     const label = `Head ${column} of layer ${attention.layer}${[...roles.map(({ words }) => words), ...flags].map((words) => `, ${words}`).join("")}`;
     const pressed = row === layer && column === head;
     return el("button", {
-      type: "button", "aria-pressed": String(pressed), "aria-label": label, "data-tip": label,
+      type: "button", "aria-pressed": String(pressed), "data-tip": label,
       onclick: () => { [layer, head] = [row, column]; draw(step); },
-    }, canvas, el("span", {}, `${column}${flags.length ? " ⚑" : ""}`), roles.length ? el("small", {}, roles[0].words.replace(/^(looks up|reads) /, "")) : null);
+    }, canvas, el("span", {}, `${column}${flags.length ? " ⚑" : ""}`), el("span", { class: "unseen" }, label), roles.length ? el("small", {}, roles[0].words.replace(/^(looks up|reads) /, "")) : null);
   }
   return { node, draw };
 }

@@ -61,8 +61,8 @@ function forwardSection(section) {
     keyTold.textContent = word(keys, state.key);
     keySlider.setAttribute("aria-valuetext", `position ${word(keys, state.key)}`);
     strip.replaceChildren(el("div", { class: "answers scroll", role: "group", tabindex: 0, "aria-label": "Tokens of the sample" }, queries.map((token, position) =>
-      el("button", { type: "button", class: "answer unasked", "aria-pressed": String(position === state.query), "aria-label": `Position ${word(queries, position)}`, onclick: () => { state.query = position; state.key = null; draw(); strip.querySelectorAll("button")[position].focus({ preventScroll: true }); } },
-        el("span", {}, cut(token)), el("b", { "aria-hidden": "true" }, String(position))))));
+      el("button", { type: "button", class: "answer unasked", "aria-pressed": String(position === state.query), onclick: () => { state.query = position; state.key = null; draw(); strip.querySelectorAll("button")[position].focus({ preventScroll: true }); } },
+        el("span", {}, cut(token)), el("b", {}, String(position)), el("span", { class: "unseen" }, `Position ${word(queries, position)}`)))));
     steps.replaceChildren(...stepsOf(attention, usual, queries, keys));
   }
 
@@ -78,7 +78,7 @@ function forwardSection(section) {
     const forbidden = keys.map((_, each) => isForbidden(attention, query, each));
     const isOn = !state.off.has(maskOf(attention));
     const each = (draw) => el("div", { class: "each-head" }, Array.from({ length: h }, (_, one) => el("figure", { class: one === head ? "chosen" : null },
-      el("button", { type: "button", "aria-pressed": String(one === head), "aria-label": `Head ${one}`, onclick: () => { state.head = one; draw_(one); } }, `head ${one}`), draw(one))));
+      el("button", { type: "button", "aria-pressed": String(one === head), onclick: () => { state.head = one; draw_(one); } }, `head ${one}`), draw(one))));
     const draw_ = (one) => { state.key = null; const step = [...steps.children].findIndex((child) => child.contains(document.activeElement)); draw(); steps.children[step]?.querySelectorAll(".each-head button")[one]?.focus({ preventScroll: true }); };
     const lost = forbidden.filter(Boolean).length;
     const shape = (...words) => el("code", {}, words.join(" → "));

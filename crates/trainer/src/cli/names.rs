@@ -68,8 +68,11 @@ fn lay_out() -> Result<PathBuf, Failure> {
         if fs::read_to_string(&path).is_ok_and(|there| there == *text) {
             continue;
         }
-        runs::files::write_output(&path, text.as_bytes())
-            .map_err(|error| Failure::failed(format!("the program's own files can't be laid out: {error}")))?;
+        let unwritten = |error: &dyn std::fmt::Display| {
+            Failure::failed(format!("the program's own files can't be laid out: {}: {error}", path.display()))
+        };
+        path.parent().map_or(Ok(()), fs::create_dir_all).map_err(|error| unwritten(&error))?;
+        runs::files::write_output(&path, text.as_bytes()).map_err(|error| unwritten(&error))?;
     }
     Ok(root)
 }

@@ -6,7 +6,8 @@ use std::process::Command;
 use std::{env, fs};
 
 fn main() {
-    for path in ["..", "../../Cargo.lock", "../../.git/logs/HEAD"] {
+    embed();
+    for path in ["..", "../../configs", "../../experiments", "../../Cargo.lock", "../../.git/logs/HEAD"] {
         println!("cargo::rerun-if-changed={path}");
     }
     let git = |arguments: &[&str]| {
@@ -19,6 +20,26 @@ fn main() {
         println!("cargo::rustc-env=HEADCOUNT_DIRTY={dirty}");
     }
     println!("cargo::rustc-env=HEADCOUNT_BUILD={:016x}", build());
+}
+
+/// Writes the list of the repository's configs and experiments with their texts, for whoever has the program alone.
+#[expect(clippy::disallowed_methods, reason = "a file of cargo's, which the compiler reads")]
+fn embed() {
+    let root = Path::new("../..").canonicalize().unwrap_or_else(|_| "../..".into());
+    let mut files = vec![];
+    for folder in ["configs", "experiments"] {
+        below(&root.join(folder), &mut files);
+    }
+    let mut list = String::from("/// Path in the repository, and text.\npub const FILES: &[(&str, &str)] = &[\n");
+    for path in files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
+        let name = path.strip_prefix(&root).unwrap_or(path).display().to_string().replace('\\', "/");
+        list += &format!("    ({name:?}, include_str!({:?})),\n", path.display().to_string());
+    }
+    list += "];\n";
+    let out = env::var_os("OUT_DIR").map(PathBuf::from).unwrap_or_default().join("embedded.rs");
+    if let Err(error) = fs::write(&out, list) {
+        println!("cargo::error={}: {error}", out.display());
+    }
 }
 
 /// A hash of the workspace's sources, the locked dependencies, the compiler and how it is called.

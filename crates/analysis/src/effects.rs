@@ -6,12 +6,13 @@ use data::metrics::Scores;
 use model::{Call, CallError, Decoder, Gating};
 use runs::{
     Config, Tensors,
-    heads::{AttentionSite, HeadPlace},
+    heads::{AttentionSite, HeadPlace, ShownAnswers},
 };
 
 use crate::{
     HeadError,
     ablation::{Gates, Means, Sites, ablated, contexts, query_padding},
+    answers::answers,
     batch::{DeviceBatch, Tally, losses},
     samples::Samples,
 };
@@ -20,6 +21,8 @@ use crate::{
 pub struct Probe<'a> {
     /// What the model scores on the samples.
     pub scores: Scores,
+    /// `[N, outputs]` at the scored positions of all samples.
+    logits: Tensor<2>,
     /// `[B][H][L][L]` for each layer of the decoder.
     pub maps: Vec<Vec<f32>>,
     /// `[B][H][Ls][Ls]` for each layer of the encoder.
@@ -62,6 +65,7 @@ impl<'a> Probe<'a> {
         let output = model.forward(on_device.input.clone(), call)?;
         // Computed as the losses without a head are, which return no maps: what differs is the head alone, to the last bit.
         let tally = tally(&model, &on_device, on_device.call())?;
+        let logits = output.logits.clone();
         let contexts = contexts(&output);
         let output_shares = contexts.map(|site, layer, contexts| {
             let (d_model, padding) = (config.model.d_model, query_padding(site, &samples.batch));
@@ -71,6 +75,7 @@ impl<'a> Probe<'a> {
         let on_host = |maps: Vec<Tensor<4>>| maps.into_iter().map(host).collect();
         Ok(Self {
             scores: tally.scores(&samples.yardstick),
+            logits,
             maps: on_host(output.maps),
             encoder_maps: on_host(output.encoder_maps),
             cross_maps: on_host(output.cross_maps),
@@ -84,6 +89,11 @@ impl<'a> Probe<'a> {
             device: device.clone(),
             config,
         })
+    }
+
+    /// What the model says at the scored positions that are shown of the first samples.
+    pub fn answers(&self, samples: usize) -> Vec<ShownAnswers> {
+        answers(self.logits.clone(), &self.samples, samples)
     }
 
     /// `[H]`: rise of the loss when a head's context in an attention is replaced by its mean over the samples at each position,

@@ -57,6 +57,16 @@ pub fn shown(maps: Maps, samples: usize, is_causal: bool) -> ShownMaps {
     ShownMaps { causal: is_causal, samples, queries, keys, heads: (0..maps.heads).map(head).collect() }
 }
 
+/// The same maps of the first `samples` samples alone.
+pub fn cut(maps: &ShownMaps, samples: usize) -> Option<ShownMaps> {
+    let heads = maps.heads.iter().map(|head| {
+        let bytes = BASE64_STANDARD.decode(head).ok()?;
+        let of_sample = bytes.len() / maps.samples.max(1);
+        Some(BASE64_STANDARD.encode(bytes.get(..samples * of_sample)?))
+    });
+    Some(ShownMaps { samples, heads: heads.collect::<Option<_>>()?, ..maps.clone() })
+}
+
 fn base64_length(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4
 }

@@ -6,7 +6,7 @@
 //!
 //! - what a head reads and what it is worth: the [`measures`]
 //! - how alike two heads are: [`similarity`]
-//! - what is remarkable: [`mod@flags`]
+//! - what is remarkable: [`mod@flags`]; what a head is for: [`roles`]
 //!
 //! A removed head is replaced by its mean over the samples at each position, not by zero: the layers above are used to its
 //! mean, and would be thrown off by its absence as much as by the loss of what it says. Heads are removed from every attention,
@@ -16,6 +16,7 @@
 //! Maps are an aid, not proof: what a head reads need not be what the answer depends on (Jain 2019, arXiv 1902.10186).
 
 mod ablation;
+mod answers;
 pub mod batch;
 mod contexts;
 mod effects;
@@ -28,11 +29,16 @@ pub mod maps;
 pub mod measures;
 pub mod needs;
 mod pruning;
+pub mod roles;
 mod run;
 mod samples;
 pub mod similarity;
 mod snapshot;
+mod trace;
+mod untrained;
 
 pub use error::HeadError;
 pub use experiment::of_runs;
 pub use run::{Analysed, Steps, analyse, analyse_or_read};
+pub use trace::{TraceError, forward_pass};
+pub use untrained::heads_alike;

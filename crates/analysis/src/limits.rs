@@ -15,5 +15,9 @@ pub const PRUNING_FLOPS: u64 = 300_000_000_000;
 pub const PRUNING_SAMPLES: (u64, u64) = (8, SAMPLES);
 /// Least and most test samples on which what is left is read.
 pub const PRUNING_TEST_SAMPLES: (u64, u64) = (32, 512);
+/// Most numbers of one forward pass that are shown step by step.
+pub const TRACED_NUMBERS: usize = 120_000;
+/// Most characters that the maps of an experiment's other runs may take, which are shown at their last step.
+pub const OTHER_MAP_CHARACTERS: usize = 1 << 20;
 /// Most samples whose maps are kept.
 pub const SHOWN_SAMPLES: usize = 4;

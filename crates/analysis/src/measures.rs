@@ -19,17 +19,18 @@ use crate::needs::Needs;
 pub(crate) use definition::x_ln_x;
 pub use definition::{Measure, OfHeads, Seen, single};
 pub use needed::weight_on_needed;
-pub use positions::{distance, first_position, previous_token};
-pub use spread::{confidence, entropy};
-pub use tokens::{duplicate_token, induction};
+pub use positions::{distance, far_half, first_position, previous_token};
+pub use spread::{entropy, top_weight};
+pub use tokens::{induction, same_token};
 
 /// Every measure, in the order in which they are shown.
 pub const MEASURES: &[Measure] = &[
     spread::ENTROPY,
-    spread::CONFIDENCE,
+    spread::TOP_WEIGHT,
     positions::DISTANCE,
+    positions::FAR_HALF,
     positions::PREVIOUS_TOKEN,
-    tokens::DUPLICATE_TOKEN,
+    tokens::SAME_TOKEN,
     tokens::INDUCTION,
     positions::FIRST_POSITION,
     needed::NEEDED,

@@ -3,7 +3,7 @@
 use burn::tensor::Device;
 use runs::{
     OpenRun, RunError, Status, Summary, Tensors,
-    heads::{AttentionSite, HeadAnalysis, Pruning, SCHEMA_VERSION, Tolerance},
+    heads::{AttentionSite, HeadAnalysis, Pruning, SCHEMA_VERSION, StepAnalysis, Tolerance},
     weights_fingerprint,
 };
 
@@ -11,13 +11,14 @@ use crate::{
     encode,
     error::HeadError,
     measures::described,
-    pruning,
+    pruning, roles,
     samples::Samples,
+    similarity::alike,
     snapshot::{self, is_causal},
 };
 
 /// Raised whenever the same weights would give other numbers, so that no old file is taken for a new one.
-const MEASURES_VERSION: u32 = 3;
+const MEASURES_VERSION: u32 = 4;
 
 /// Which steps of a run to analyse. The untrained model and the end of the run are always among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +106,7 @@ pub(crate) fn kept_or_made(
 }
 
 /// A run that is done, and the steps at which it has weights.
-struct Run<'a> {
+pub(crate) struct Run<'a> {
     open: &'a OpenRun,
     ended: &'a Summary,
     /// After step 0, rising.
@@ -128,7 +129,7 @@ impl Kept {
 }
 
 impl<'a> Run<'a> {
-    fn open(open: &'a OpenRun) -> Result<Self, HeadError> {
+    pub(crate) fn open(open: &'a OpenRun) -> Result<Self, HeadError> {
         let path = open.directory().path();
         let Some(ended) = open.summary() else { return Err(HeadError::NotDone { path: path.into() }) };
         let snapshots = open.snapshot_steps()?.into_iter();
@@ -151,6 +152,12 @@ impl<'a> Run<'a> {
             Steps::Ends => self.kept.len().saturating_sub(1),
         };
         [0].into_iter().chain(self.kept.iter().skip(first).map(|kept| kept.step())).collect()
+    }
+
+    /// The last weights with their step; those before the first step where there are none.
+    pub(crate) fn last_weights(&self) -> Result<(u64, Option<Tensors>), HeadError> {
+        let last = self.kept.last();
+        Ok((last.map_or(0, |kept| kept.step()), last.map(|kept| self.weights(*kept)).transpose()?))
     }
 
     fn weights(&self, kept: Kept) -> Result<Tensors, HeadError> {
@@ -189,13 +196,20 @@ impl<'a> Run<'a> {
         }
         let steps = self.steps(steps);
         let plan = encode::Plan::new(steps.len(), samples.batch.batch, self.characters());
-        let mut analysed = vec![];
+        let mut analysed: Vec<StepAnalysis> = vec![];
         for (step, is_shown) in steps.into_iter().zip(&plan.is_shown) {
             let kept = self.kept.iter().find(|kept| kept.step() == step);
             let weights = kept.map(|kept| self.weights(*kept)).transpose()?;
             let shown = is_shown.then_some(plan.samples);
-            analysed.push(snapshot::analyse(config, step, weights, &samples, shown, device)?);
+            let untrained = analysed.first();
+            let next = snapshot::analyse(config, step, weights, &samples, shown, untrained, device)?;
+            analysed.push(next);
         }
+        let measures = described(&samples.needs, &analysed);
+        let alike = match (analysed.first(), analysed.last()) {
+            (Some(untrained), Some(last)) if last.step > 0 => alike(&last.attentions, &untrained.attentions),
+            _ => vec![],
+        };
         Ok(HeadAnalysis {
             schema_version: SCHEMA_VERSION,
             computed_from: computed_from.into(),
@@ -209,7 +223,9 @@ impl<'a> Run<'a> {
             causal: model.causal,
             samples: samples.batch.batch,
             scored,
-            measures: described(&samples.needs, &analysed),
+            roles: roles::described(&measures),
+            measures,
+            alike,
             shown: samples.shown(&config.task.task, plan.samples),
             steps: analysed,
             pruning: None,

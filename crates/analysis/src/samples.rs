@@ -47,49 +47,51 @@ impl Samples {
         Self { needs: Needs::of(task, &drawn), yardstick, batch, decoder, encoder }
     }
 
-    /// The numbers read at a position of the batch, the first of them.
-    fn numbers_at(&self, task: &Task, at: usize) -> String {
-        const SHOWN: usize = 3;
-        if task.readout() && at.is_multiple_of(self.batch.len) {
-            return task.token_name(task.vocab() as u32);
-        }
-        let inputs = self.batch.numbers.as_ref().map_or(&[][..], |numbers| &numbers.inputs);
-        let width = inputs.len() / (self.batch.batch * self.batch.len).max(1);
-        let row = inputs.chunks(width.max(1)).nth(at).unwrap_or_default();
-        let shown: Vec<String> = row.iter().take(SHOWN).map(|number| format!("{number:.2}")).collect();
-        shown.join(" ") + if row.len() > SHOWN { " …" } else { "" }
-    }
-
     /// The first `count` samples for people, cut to the positions that are shown.
     pub fn shown(&self, task: &Task, count: usize) -> Vec<ShownSample> {
-        let sample = |b: usize| {
-            let l = self.batch.len;
-            let shown = |at: usize| {
-                let token = self.batch.tokens.get(at).map(|&id| id as u32);
-                let target = self.batch.targets[at];
-                ShownToken {
-                    id: token.unwrap_or_default(),
-                    label: token.map_or_else(|| self.numbers_at(task, at), |id| task.token_name(id)),
-                    padding: self.batch.padding[at],
-                    target: (target != IGNORE).then_some(target),
-                }
-            };
-            let source = self.batch.source.iter().flat_map(|source| {
-                let tokens = &source.tokens[b * source.len..(b + 1) * source.len];
-                let padding = &source.padding[b * source.len..(b + 1) * source.len];
-                let token = |(&id, &padding): (&i32, &bool)| ShownToken {
-                    id: id as u32,
-                    label: task.source_token_name(id as u32),
-                    padding,
-                    target: None,
-                };
-                tokens.iter().zip(padding).map(token).take(SHOWN_POSITIONS).collect::<Vec<_>>()
-            });
-            let tokens = (0..l.min(SHOWN_POSITIONS)).map(|position| shown(b * l + position)).collect();
-            ShownSample { index: b as u64, tokens, source: source.collect() }
-        };
-        (0..count.min(self.batch.batch)).map(sample).collect()
+        (0..count.min(self.batch.batch)).map(|b| shown(&self.batch, b, task, b as u64)).collect()
     }
+}
+
+/// Sample `b` of a batch for people, cut to the positions that are shown; `index` is its place in the validation set.
+pub fn shown(batch: &Batch, b: usize, task: &Task, index: u64) -> ShownSample {
+    let l = batch.len;
+    let shown = |at: usize| {
+        let token = batch.tokens.get(at).map(|&id| id as u32);
+        let target = batch.targets[at];
+        ShownToken {
+            id: token.unwrap_or_default(),
+            label: token.map_or_else(|| numbers_at(batch, task, at), |id| task.token_name(id)),
+            padding: batch.padding[at],
+            target: (target != IGNORE).then_some(target),
+        }
+    };
+    let source = batch.source.iter().flat_map(|source| {
+        let tokens = &source.tokens[b * source.len..(b + 1) * source.len];
+        let padding = &source.padding[b * source.len..(b + 1) * source.len];
+        let token = |(&id, &padding): (&i32, &bool)| ShownToken {
+            id: id as u32,
+            label: task.source_token_name(id as u32),
+            padding,
+            target: None,
+        };
+        tokens.iter().zip(padding).map(token).take(SHOWN_POSITIONS).collect::<Vec<_>>()
+    });
+    let tokens = (0..l.min(SHOWN_POSITIONS)).map(|position| shown(b * l + position)).collect();
+    ShownSample { index, tokens, source: source.collect() }
+}
+
+/// The numbers read at a position of the batch, the first of them.
+fn numbers_at(batch: &Batch, task: &Task, at: usize) -> String {
+    const SHOWN: usize = 3;
+    if task.readout() && at.is_multiple_of(batch.len) {
+        return task.token_name(task.vocab() as u32);
+    }
+    let inputs = batch.numbers.as_ref().map_or(&[][..], |numbers| &numbers.inputs);
+    let width = inputs.len() / (batch.batch * batch.len).max(1);
+    let row = inputs.chunks(width.max(1)).nth(at).unwrap_or_default();
+    let shown: Vec<String> = row.iter().take(SHOWN).map(|number| format!("{number:.2}")).collect();
+    shown.join(" ") + if row.len() > SHOWN { " …" } else { "" }
 }
 
 #[cfg(test)]

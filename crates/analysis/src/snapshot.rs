@@ -15,12 +15,13 @@ use crate::{
     flags::flags,
     maps::Maps,
     measures::{MEASURES, Seen},
+    roles::roles,
     samples::Samples,
-    similarity::{divergence, nearest},
+    similarity::{divergence, mean_divergence, nearest},
 };
 
 /// Analyses the model of `config` with `weights` (the untrained ones where `None`), as it is at `step`. With `shown`, the maps
-/// of that many samples are kept.
+/// of that many samples are kept, and what it says there. `untrained` is the same model at step 0, `None` where that is this one.
 ///
 /// # Errors
 /// Weights that don't fit the config, samples that the model can't take, and numbers that aren't finite.
@@ -30,6 +31,7 @@ pub fn analyse(
     weights: Option<Tensors>,
     samples: &Samples,
     shown: Option<usize>,
+    untrained: Option<&StepAnalysis>,
     device: &Device,
 ) -> Result<StepAnalysis, HeadError> {
     let autodiff = device.clone().autodiff();
@@ -62,7 +64,8 @@ pub fn analyse(
             attentions.push(attention(config, &seen, shown)?);
         }
     }
-    let mut analysis = StepAnalysis { step, scores: probe.scores, attentions };
+    let answers = shown.map(|samples| probe.answers(samples));
+    let mut analysis = StepAnalysis { step, scores: probe.scores, answers, attentions };
     if !analysis.scores.are_finite() {
         return Err(HeadError::NotFinite { step });
     }
@@ -73,7 +76,21 @@ pub fn analyse(
         }
         *number = rounded(*number);
     }
+    judge(&mut analysis, untrained, &samples.needs.groups);
     Ok(analysis)
+}
+
+/// What is remarkable about each head, and what it is for, by the numbers as they are kept.
+fn judge(analysis: &mut StepAnalysis, untrained: Option<&StepAnalysis>, parts: &[String]) {
+    let before = untrained.map_or_else(|| analysis.attentions.clone(), |untrained| untrained.attentions.clone());
+    for (attention, before) in analysis.attentions.iter_mut().zip(&before) {
+        let count = attention.heads.len();
+        let untrained = mean_divergence(&before.divergence).unwrap_or_default();
+        for (head, before) in attention.heads.iter_mut().zip(&before.heads) {
+            head.flags = flags(head, count, untrained);
+            head.roles = roles(head, before, parts);
+        }
+    }
 }
 
 /// `[B][L]`: the tokens of the sequence that an attention stays within.
@@ -96,8 +113,6 @@ fn attention(config: &Config, seen: &Seen, shown: Option<usize>) -> Result<Atten
             head.measures.extend(value.map(|value| (measure.key.to_string(), value)));
         }
     }
-    let count = heads.len();
-    heads.iter_mut().for_each(|head| head.flags = flags(head, count));
     let maps = shown.map(|samples| encode::shown(maps, samples, is_causal(config, site)));
     Ok(AttentionAnalysis { site, layer, heads, divergence, maps })
 }
@@ -109,7 +124,7 @@ pub fn is_causal(config: &Config, site: AttentionSite) -> bool {
 
 /// Every number of an analysis but the scores.
 fn numbers(analysis: &mut StepAnalysis) -> impl Iterator<Item = &mut f64> {
-    let StepAnalysis { step: _, scores: _, attentions } = analysis;
+    let StepAnalysis { step: _, scores: _, answers: _, attentions } = analysis;
     attentions.iter_mut().flat_map(of_attention)
 }
 
@@ -119,7 +134,7 @@ fn of_attention(attention: &mut AttentionAnalysis) -> impl Iterator<Item = &mut 
 }
 
 fn of_head(head: &mut HeadMeasures) -> impl Iterator<Item = &mut f64> {
-    let HeadMeasures { measures, nearest, flags: _ } = head;
+    let HeadMeasures { measures, nearest, flags: _, roles: _ } = head;
     let nearest = nearest.iter_mut().map(|nearest| &mut nearest.divergence);
     measures.values_mut().flat_map(|value| value.numbers_mut()).chain(nearest)
 }

@@ -51,16 +51,16 @@ fn by_hand() {
     let maps = Maps::new(3, &BY_HAND, &readable);
     // 0.5 ln 2 + 2 · 0.25 ln 4 = 1.5 ln 2 over ln 3 for row 2 of head 1; rows 1 and 3 are uniform.
     near(&measures::entropy(maps), &[0.0, (2.0 + 1.5 * LN_2 / 3f64.ln()) / 3.0, 0.0]);
-    near(&measures::confidence(maps), &[1.0, (0.5 + 0.5 + 0.25) / 3.0, 1.0]);
+    near(&measures::top_weight(maps), &[1.0, (0.5 + 0.5 + 0.25) / 3.0, 1.0]);
     near(&measures::distance(maps), &[1.0, (0.5 + 0.75 + 1.5) / 3.0, 2.0]);
     near(&measures::previous_token(maps), &[1.0, (0.5 + 0.25 + 0.25) / 3.0, 1.0 / 3.0]);
     near(&measures::first_position(maps), &[1.0 / 3.0, (0.5 + 0.25 + 0.25) / 3.0, 1.0]);
     // 7 5 7 7: token 7 is there again at row 2 (earlier: 0) and row 3 (earlier: 0 and 2).
-    near(&measures::duplicate_token(maps, &[7, 5, 7, 7]), &[0.5, (0.25 + 0.5) / 2.0, 1.0]);
+    near(&measures::same_token(maps, &[7, 5, 7, 7]), &[0.5, (0.25 + 0.5) / 2.0, 1.0]);
     // After an earlier 7: position 1 for row 2; position 1 for row 3, whose own position does not count.
     near(&measures::induction(maps, &[7, 5, 7, 7]), &[0.5, 0.25, 0.0]);
     assert_eq!(measures::induction(maps, &[1, 2, 3, 4]), [None; 3]);
-    assert_eq!(measures::duplicate_token(maps, &[1, 2, 3, 4]), [None; 3]);
+    assert_eq!(measures::same_token(maps, &[1, 2, 3, 4]), [None; 3]);
 
     // Rows 1 to 3 are scored; what they need lies at 0, 2 and 3, and at 1.
     let needs = needs(&[((0, 1), [0, 1]), ((0, 2), [2, 1]), ((0, 3), [3, 1])]);
@@ -104,12 +104,12 @@ fn padding_does_not_count() {
     let plain = causal(1, 4);
     let plain = Maps::new(3, &BY_HAND, &plain);
     assert_eq!(measures::entropy(padded), measures::entropy(plain));
-    assert_eq!(measures::confidence(padded), measures::confidence(plain));
+    assert_eq!(measures::top_weight(padded), measures::top_weight(plain));
     assert_eq!(measures::distance(padded), measures::distance(plain));
     assert_eq!(measures::first_position(padded), measures::first_position(plain));
     assert_eq!(divergence(padded), divergence(plain));
     let (tokens, more) = ([7, 5, 7, 7], [7, 5, 7, 7, 7, 7, 5, 7, 7, 7]);
-    assert_eq!(measures::duplicate_token(padded, &more), measures::duplicate_token(plain, &tokens));
+    assert_eq!(measures::same_token(padded, &more), measures::same_token(plain, &tokens));
     assert_eq!(measures::induction(padded, &more), measures::induction(plain, &tokens));
     let nothing = Readable::new(1, &[true; 2], &[true; 2], true);
     let nothing = Maps::new(1, &[0.0; 4], &nothing);
@@ -148,7 +148,7 @@ fn bidirectional_maps_read_ahead() {
 /// mean = lambda x: [x[:, h][rows].mean() for h in range(H)]                                      # x [B, H, L]
 /// ln = np.log(np.where(a > 0, a, 1))
 /// print("entropy", mean(-(a * ln).sum(-1) / np.log(np.maximum(readable.sum(-1), 2))[:, None]))
-/// print("confidence", mean(a.max(-1)))
+/// print("top_weight", mean(a.max(-1)))
 /// i, j = np.indices((L, L))
 /// print("distance", mean((a * abs(i - j)).sum(-1)))
 /// def share(meant):                                                                              # [B, L, L]
@@ -189,11 +189,11 @@ fn measures_agree_with_numpy() {
     let maps = Maps::new(h, &weights, &readable);
     let tokens = [4, 1, 4, 0, 1, 4, 5, 2, 2, 5, 3, 0];
     near(&measures::entropy(maps), &[0.5328741535037024, 0.39044459385894753]);
-    near(&measures::confidence(maps), &[0.7127828134430779, 0.7640297479099698]);
+    near(&measures::top_weight(maps), &[0.7127828134430779, 0.7640297479099698]);
     near(&measures::distance(maps), &[1.3679702571955406, 1.3425310857387052]);
     near(&measures::first_position(maps), &[0.28869763045157826, 0.27713864638159674]);
     near(&measures::previous_token(maps), &[0.2908026862423867, 0.30924276500526404]);
-    near(&measures::duplicate_token(maps, &tokens), &[0.3389968054369092, 0.11820222889073193]);
+    near(&measures::same_token(maps, &tokens), &[0.3389968054369092, 0.11820222889073193]);
     near(&measures::induction(maps, &tokens), &[0.08751291094813496, 0.46179395748185925]);
     near(&[Some(divergence(maps)[0][1])], &[0.3648109350788402]);
     // The latest token of each half of the vocabulary (0 to 2, 3 to 5).
@@ -234,8 +234,8 @@ proptest! {
         let readable = Readable::new(1, &padding, &padding, false);
         let weights: Vec<f32> = rows.concat();
         let maps = Maps::new(2, &weights, &readable);
-        let (duplicate, induction) = (measures::duplicate_token(maps, &tokens), measures::induction(maps, &tokens));
-        let all = [measures::entropy(maps), measures::confidence(maps), measures::first_position(maps),
+        let (duplicate, induction) = (measures::same_token(maps, &tokens), measures::induction(maps, &tokens));
+        let all = [measures::entropy(maps), measures::top_weight(maps), measures::first_position(maps),
             measures::previous_token(maps), duplicate, induction];
         for value in all.into_iter().flatten().flatten() {
             prop_assert!((0.0..=1.0 + 1e-6).contains(&value), "{value}");

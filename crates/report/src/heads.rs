@@ -1,7 +1,7 @@
 //! What the heads of an experiment do across its runs, from the analysis of each.
 
 use runs::heads::{
-    AcrossRuns, ArmHeads, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, MeasureInfo, OfRun, RunHeads,
+    AcrossRuns, ArmHeads, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, MeasureInfo, OfRun, RoleInfo, RunHeads,
     SCHEMA_VERSION, Spread, StepAnalysis,
 };
 use statistics::describe::mean_of_checked;
@@ -22,18 +22,23 @@ pub fn of_experiment(runs: &ExperimentRuns, analysed: Vec<RunHeads>) -> Experime
 /// The heads of one arm. What is measured is said once, for all of its runs.
 pub(crate) fn of_arm(name: &str, label: &str, mut runs: Vec<RunHeads>) -> ArmHeads {
     let mut measures: Vec<MeasureInfo> = vec![];
+    let mut roles: Vec<RoleInfo> = vec![];
     for analysis in runs.iter_mut().filter_map(|run| run.analysis.as_mut()) {
         let own = std::mem::take(&mut analysis.measures);
         measures.extend(
             own.into_iter().filter(|measure| measures.iter().all(|other| other.key != measure.key)).collect::<Vec<_>>(),
         );
     }
+    for analysis in runs.iter_mut().filter_map(|run| run.analysis.as_mut()) {
+        let own = std::mem::take(&mut analysis.roles).into_iter();
+        roles.extend(own.filter(|role| roles.iter().all(|other| other.key != role.key)).collect::<Vec<_>>());
+    }
     let across = |step: fn(&HeadAnalysis) -> Option<&StepAnalysis>| {
         let steps: Vec<&StepAnalysis> = runs.iter().filter_map(|run| step(run.analysis.as_ref()?)).collect();
         across_runs(&measures, &steps)
     };
     let (untrained, last) = (across(HeadAnalysis::untrained), across(HeadAnalysis::last));
-    ArmHeads { name: name.into(), label: label.into(), measures, untrained, last, runs }
+    ArmHeads { name: name.into(), label: label.into(), measures, roles, untrained, last, runs }
 }
 
 /// Across one step of each run, all of the same arm; `None` without runs.
@@ -143,7 +148,7 @@ mod tests {
             maps: None,
         };
         let encoder = AttentionAnalysis { site: AttentionSite::Encoder, ..attention.clone() };
-        StepAnalysis { step: 5, scores: Default::default(), attentions: vec![attention, encoder] }
+        StepAnalysis { step: 5, scores: Default::default(), answers: None, attentions: vec![attention, encoder] }
     }
 
     /// Which head is which does not matter, and encoders do not count.
@@ -190,6 +195,8 @@ mod tests {
                 samples: 1,
                 scored: 1,
                 measures,
+                roles: vec![],
+                alike: vec![],
                 shown: vec![],
                 steps: vec![step([0.0, 0.4], [[0.9, 0.1], [0.2, 0.3]], 0.2)],
                 pruning: None,

@@ -12,7 +12,10 @@ use std::{collections::HashSet, sync::LazyLock};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use data::metrics::{DECIDING, OBJECTIVE};
-use runs::heads::{ExperimentHeads, MeasureInfo};
+use runs::{
+    forward::ForwardPass,
+    heads::{ExperimentHeads, MeasureInfo, RoleInfo},
+};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -41,9 +44,11 @@ const STYLES: [&str; 3] =
 const THEME: &str = include_str!("page/theme.js");
 
 /// In the order in which they need each other; `main.js` starts them.
-const SCRIPTS: [&str; 17] = [
+const SCRIPTS: [&str; 22] = [
     include_str!("page/vendor/uPlot.iife.min.js"),
     include_str!("page/dom.js"),
+    include_str!("page/tips.js"),
+    include_str!("page/table.js"),
     include_str!("page/save.js"),
     include_str!("page/model.js"),
     include_str!("page/chart.js"),
@@ -51,9 +56,12 @@ const SCRIPTS: [&str; 17] = [
     include_str!("page/plots.js"),
     include_str!("page/curves.js"),
     include_str!("page/figures.js"),
+    include_str!("page/multiples.js"),
     include_str!("page/ledger.js"),
     include_str!("page/maps.js"),
+    include_str!("page/answers.js"),
     include_str!("page/explorer.js"),
+    include_str!("page/forward.js"),
     include_str!("page/pruning.js"),
     include_str!("page/cards.js"),
     include_str!("page/tables.js"),
@@ -89,6 +97,8 @@ struct Data<'a> {
     common_rates: Vec<(f64, Vec<(String, f64)>)>,
     /// What the heads do, where that was analysed; a single run stands in it as an experiment of one arm.
     heads: Option<&'a ExperimentHeads>,
+    /// One sample through the model of a single run, step by step.
+    forward: Option<&'a ForwardPass>,
 }
 
 /// What decides.
@@ -145,6 +155,7 @@ pub fn of_experiment(
         common_rates: results.at_common_rates(),
         arms: styles.map(|(arm, line)| style(&arm.name, &arm.label, line)).collect(),
         heads,
+        forward: None,
     };
     let lead = match &results.about.question {
         Some(question) => format!("{}: {question}", results.name),
@@ -166,7 +177,7 @@ fn style<'a>(name: &'a str, label: &'a str, line: Line) -> ArmStyle<'a> {
 }
 
 /// The page of a single run.
-pub fn of_run(report: &RunReport, heads: Option<&ExperimentHeads>) -> String {
+pub fn of_run(report: &RunReport, heads: Option<&ExperimentHeads>, forward: Option<&ForwardPass>) -> String {
     let data = Data {
         title: &report.name,
         results: None,
@@ -180,9 +191,11 @@ pub fn of_run(report: &RunReport, heads: Option<&ExperimentHeads>) -> String {
         common_rates: vec![],
         arms: vec![style(&report.arm, &report.label, colours::FIRST)],
         heads,
+        forward,
     };
     let lead = report.lead();
-    let head = Head { title: &report.name, description: lead.clone(), lead, sentences: vec![], warnings: vec![] };
+    let head =
+        Head { title: &report.name, description: report.description(), lead, sentences: vec![], warnings: vec![] };
     html(&data, &head, &[])
 }
 
@@ -234,7 +247,7 @@ fn metrics_glossary(metrics: &[MetricInfo]) -> String {
     metrics.iter().map(entry).collect()
 }
 
-/// What the measures of heads say, each once.
+/// What the measures and the roles of heads say, each once.
 fn glossary(heads: &ExperimentHeads) -> String {
     let mut measures: Vec<&MeasureInfo> = heads.arms.iter().flat_map(|arm| &arm.measures).collect();
     let mut seen = HashSet::new();
@@ -243,7 +256,15 @@ fn glossary(heads: &ExperimentHeads) -> String {
         let (key, title, glossary) = (escaped(key), escaped(&capital(title)), escaped(glossary));
         format!("<div id=\"measure-{key}\"><dt>{title}</dt><dd>{glossary}</dd></div>\n")
     };
-    measures.into_iter().map(entry).collect()
+    let mut roles: Vec<&RoleInfo> = heads.arms.iter().flat_map(|arm| &arm.roles).collect();
+    let mut seen = HashSet::new();
+    roles.retain(|role| seen.insert(&role.key));
+    let role = |RoleInfo { key, title, rule }: &RoleInfo| {
+        let (key, title, rule) = (escaped(key), escaped(title), escaped(&capital(rule)));
+        format!("<div id=\"role-{key}\"><dt>Role: {title}</dt><dd>{rule}.</dd></div>\n")
+    };
+    let measures: String = measures.into_iter().map(entry).collect();
+    measures + &roles.into_iter().map(role).collect::<String>()
 }
 
 /// Puts each part where the skeleton has `{{NAME}}`, in one pass: a part that holds such a text itself stays as it is.

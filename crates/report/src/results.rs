@@ -128,6 +128,9 @@ pub struct ArmResult {
     pub sweep_value: Option<f64>,
     /// Its values at the other keys in which arms differ; empty where nothing is swept.
     pub level: statistics::grid::Level,
+    /// Its values at every key of the config in which any two arms differ, as TOML; empty for results of others.
+    #[serde(default)]
+    pub settings: statistics::grid::Level,
     /// Optimiser steps of a run; 0 where not known.
     pub steps: u64,
     /// Peak learning rate, where known.

@@ -276,6 +276,7 @@ impl Table {
             label: arm.name.clone(),
             sweep_value: arm.value,
             level: Default::default(),
+            settings: Default::default(),
             steps,
             lr: None,
             runs: self.pairs.iter().enumerate().map(run).collect(),

@@ -1,9 +1,11 @@
 //! The same numbers as CSV (RFC 4180 but for its line ends): empty where there is no number.
 
+use std::collections::BTreeSet;
+
 use data::metrics::{METRICS, MetricKind, SplitMetric, present};
 
 use crate::deciding::finite;
-use crate::results::{Band, Results, RunResult, RunStatus};
+use crate::results::{ArmResult, Band, Results, RunResult, RunStatus};
 
 /// One line a run.
 pub fn runs(results: &Results) -> String {
@@ -15,8 +17,9 @@ pub fn runs(results: &Results) -> String {
     let columns: Vec<SplitMetric> = SplitMetric::all().filter(|metric| there.contains(&metric.kind)).collect();
     let metrics: String = columns.iter().map(|metric| metric.name() + ",").collect();
     let mut text = format!(
-        "arm,pair,seed,status,steps,value,{metrics}best_step,best_validation_loss,first_step_at_threshold,spike_episodes,\
+        "arm,{}pair,seed,status,steps,value,{metrics}best_step,best_validation_loss,first_step_at_threshold,spike_episodes,\
          gradient_tail,lr,directory\n",
+        settings_head(results),
     );
     for arm in &results.arms {
         for run in &arm.runs {
@@ -27,7 +30,7 @@ pub fn runs(results: &Results) -> String {
                 RunStatus::Missing => "missing",
             };
             let start = [
-                field(&arm.name),
+                field(&arm.name) + &settings(results, arm),
                 pair.to_string(),
                 seed.to_string(),
                 status.to_string(),
@@ -61,12 +64,14 @@ pub fn curves(results: &Results) -> String {
     let own = (!METRICS.iter().any(|kind| kind.key == results.metric.key)).then_some(results.metric.key.as_str());
     let keys: Vec<&str> = there.map(|kind| kind.key).chain(own).collect();
     let columns = keys.iter().flat_map(|key| PARTS.map(|part| field(&format!("{key}_{part}"))));
-    let mut text = format!("arm,split,step,runs,diverged,{}\n", columns.collect::<Vec<_>>().join(","));
+    let mut text =
+        format!("arm,{}split,step,runs,diverged,{}\n", settings_head(results), columns.collect::<Vec<_>>().join(","));
     for arm in &results.arms {
         for curve in &arm.curves {
             for point in &curve.points {
                 let counts = [point.step, point.runs as u64, point.diverged as u64].map(|count| count.to_string());
-                let start = [field(&arm.name), curve.split.to_string()].into_iter().chain(counts);
+                let start =
+                    [field(&arm.name) + &settings(results, arm), curve.split.to_string()].into_iter().chain(counts);
                 let numbers = keys.iter().flat_map(|key| match point.bands.get(*key) {
                     Some(band) => numbers(*band).map(|number| number.to_string()),
                     None => PARTS.map(|_| String::new()),
@@ -77,6 +82,26 @@ pub fn curves(results: &Results) -> String {
         }
     }
     text
+}
+
+/// The keys in which any two arms differ, each with a comma after it.
+fn settings_head(results: &Results) -> String {
+    results
+        .arms
+        .iter()
+        .flat_map(|arm| arm.settings.keys())
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .map(|key| field(key) + ",")
+        .collect()
+}
+
+/// An arm's values at these keys, each after a comma; a text without its quotes, as CSV has its own.
+fn settings(results: &Results, arm: &ArmResult) -> String {
+    let keys: BTreeSet<&String> = results.arms.iter().flat_map(|arm| arm.settings.keys()).collect();
+    let value = |key| arm.settings.get(key).map_or("", String::as_str);
+    let plain = |text: &str| text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).to_string();
+    keys.into_iter().map(|key| ",".to_string() + &field(&plain(value(key)))).collect()
 }
 
 fn numbers(band: Band) -> [f64; 6] {

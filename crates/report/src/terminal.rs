@@ -1,6 +1,7 @@
 //! A result in a terminal: the verdict first, then a table, small curves, what the arms share, and where the files are.
 
 mod heads;
+mod trace;
 
 use std::path::Path;
 
@@ -14,7 +15,8 @@ use crate::{
     text::{aligned, counted, levels},
 };
 
-pub use heads::{table as heads_table, used as heads_used};
+pub use heads::{alike as heads_alike, table as heads_table, used as heads_used};
+pub use trace::{trace, values as traced_values};
 
 /// Columns of a small curve.
 const CURVE: usize = 48;

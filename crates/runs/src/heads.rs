@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::{error::RunError, files};
 
 /// Version of the layout of `heads.json`, a run's and an experiment's; raised whenever a reader would have to change.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// Positions of a shown sample, on either side of its maps.
 pub const SHOWN_POSITIONS: usize = 64;
@@ -54,6 +54,12 @@ pub struct HeadAnalysis {
     /// What is measured of each head, in the order in which it is shown. Within an experiment's file they are the arm's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasureInfo>,
+    /// The roles that a head may have, in the order in which they are told. Within an experiment's file they are the arm's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RoleInfo>,
+    /// Attentions whose heads all look alike at the end of the run.
+    #[serde(default)]
+    pub alike: Vec<AlikeHeads>,
     /// The samples whose maps are kept: the first ones of those above.
     pub shown: Vec<ShownSample>,
     /// The untrained model (step 0) first, then rising; the last is the end of the run.
@@ -95,6 +101,47 @@ pub struct MeasureInfo {
     pub across: OfRun,
     /// What the numbers of a measure with several belong to, in their order, such as "register 0"; empty for a single number.
     pub parts: Vec<String>,
+}
+
+/// A role as its readers need it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoleInfo {
+    /// Its key in [`Role::role`], such as `lookup`.
+    pub key: String,
+    /// What it is called wherever it is shown.
+    pub title: String,
+    /// When a head has it, as a sentence with its numbers.
+    pub rule: String,
+}
+
+/// A role that a head has, with its evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Role {
+    /// [`RoleInfo::key`].
+    pub role: String,
+    /// What the head does, as in "looks up register 2".
+    pub words: String,
+    /// Key of the measure that says so.
+    pub measure: String,
+    /// Its number.
+    pub value: f64,
+    /// The same of this head before its first step, where there is one.
+    pub untrained: Option<f64>,
+}
+
+/// An attention whose heads all look alike at the end of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlikeHeads {
+    /// Where it stands.
+    pub site: AttentionSite,
+    /// Its layer within its stack, from 0.
+    pub layer: usize,
+    /// Mean divergence between two of its heads, in nats.
+    pub divergence: f64,
+    /// The same before the first step.
+    pub untrained: f64,
+    /// What is told of it, in a sentence without its full stop.
+    pub words: String,
 }
 
 /// What a measure is counted in.
@@ -163,6 +210,10 @@ pub struct StepAnalysis {
     /// What the model scores on the samples.
     #[serde(flatten)]
     pub scores: Scores,
+    /// What the model says at the scored positions of the shown samples; `null` at steps that the file's size leaves out, and
+    /// where answers are no classes.
+    #[serde(default)]
+    pub answers: Option<Vec<ShownAnswers>>,
     /// Every attention of the model: the decoder's layers, then those of the encoder, then the cross-attentions.
     pub attentions: Vec<AttentionAnalysis>,
 }
@@ -173,6 +224,10 @@ impl StepAnalysis {
         self.attentions.iter().filter(|attention| attention.site == AttentionSite::Decoder)
     }
 }
+
+/// What the model says at the scored positions of one shown sample, in their order: for each the likeliest classes with their
+/// probabilities, the likeliest first; the class that is right is always among them, at the end if it is none of the likeliest.
+pub type ShownAnswers = Vec<Vec<(i32, f64)>>;
 
 /// Where an attention stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -227,6 +282,9 @@ pub struct HeadMeasures {
     pub nearest: Option<Nearest>,
     /// What is remarkable about it.
     pub flags: Vec<Flag>,
+    /// What it is for, as far as its numbers say so.
+    #[serde(default)]
+    pub roles: Vec<Role>,
 }
 
 impl HeadMeasures {
@@ -295,22 +353,22 @@ pub enum Flag {
     Spare,
     /// Spare, and its output share is below 0.1/H: it writes next to nothing, too.
     Dead,
-    /// Another head of the layer has nearly the same maps.
-    Duplicate,
+    /// Another head of the layer has nearly the same maps: they differ by less than heads do before training.
+    Twin,
     /// It puts more than 0.3 of its weight on position 0 (Gu 2024, arXiv 2410.10781).
     Sink,
 }
 
 impl Flag {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Spare, Self::Dead, Self::Duplicate, Self::Sink];
+    pub const ALL: [Self; 4] = [Self::Spare, Self::Dead, Self::Twin, Self::Sink];
 
     /// The name in files and in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::Spare => "spare",
             Self::Dead => "dead",
-            Self::Duplicate => "duplicate",
+            Self::Twin => "twin",
             Self::Sink => "sink",
         }
     }
@@ -323,7 +381,9 @@ impl Flag {
                  same both are spare, though one of them is needed."
             }
             Self::Dead => "A spare head that writes less than a tenth of an equal share, too.",
-            Self::Duplicate => "A head with nearly the same maps as another of its layer.",
+            Self::Twin => {
+                "A head with nearly the same maps as another of its layer: nearer than heads are before training."
+            }
             Self::Sink => "A head with more than 0.3 of its weight on the first position.",
         }
     }
@@ -346,6 +406,13 @@ pub struct ShownMaps {
     pub keys: usize,
     /// One text a head.
     pub heads: Vec<String>,
+}
+
+impl ShownMaps {
+    /// Characters of one sample.
+    pub fn characters(&self) -> usize {
+        self.heads.iter().map(String::len).sum::<usize>() / self.samples.max(1)
+    }
 }
 
 /// A trained model with fewer and fewer heads, by greedy backward removal: of the heads that are left, the one goes whose removal
@@ -473,12 +540,15 @@ pub struct ArmHeads {
     pub label: String,
     /// What is measured of each head, in the order in which it is shown.
     pub measures: Vec<MeasureInfo>,
+    /// The roles that a head may have.
+    #[serde(default)]
+    pub roles: Vec<RoleInfo>,
     /// Across the runs that finished, before training; `null` if none did.
     pub untrained: Option<AcrossRuns>,
     /// The same at the end.
     pub last: Option<AcrossRuns>,
     /// Its runs, in the order of the pairs. The first one that finished has every analysed step, with maps, and is pruned; the
-    /// others the untrained model and the last, without maps.
+    /// others the untrained model and the last, with maps of the last as far as there is room.
     pub runs: Vec<RunHeads>,
 }
 

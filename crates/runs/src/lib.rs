@@ -24,7 +24,7 @@
 //!   [`Origin`] that each of them names
 //! - writing anything else: [`files::write_output`]
 //! - all of that of one planned run: [`RunRecord`]
-//! - what its heads do: [`heads`]
+//! - what its heads do: [`heads`]; one of its forward passes, node by node: [`forward`]
 //! - how run directories stand, and whether they are intact: [`inspection`]
 //! - what is compared, and that its arms match: [`Experiment`], [`Ledger`]; what of it stood before the runs:
 //!   [`Registration`]; in what two configs differ: [`differences`]
@@ -41,6 +41,7 @@ mod error;
 pub mod experiment;
 pub mod files;
 mod finite;
+pub mod forward;
 pub mod heads;
 pub mod inspection;
 mod layout;

@@ -19,6 +19,19 @@ pub(super) const DISTANCE: Measure = Measure {
     compute: |seen| Ok(if seen.site == AttentionSite::Cross { seen.none() } else { single(distance(seen.maps)) }),
 };
 
+pub(super) const FAR_HALF: Measure = Measure {
+    key: "far_half",
+    title: "farther half",
+    glossary: "Weight on the farther half of what may be read: near 0.5 for a head that reads everything alike.",
+    reads: Some("what is far away"),
+    range: Some([0.0, 1.0]),
+    unit: Unit::Share,
+    tells: Tells::Reads,
+    across: OfRun::Mean,
+    parts: no_parts,
+    compute: |seen| Ok(if seen.site == AttentionSite::Cross { seen.none() } else { single(far_half(seen.maps)) }),
+};
+
 pub(super) const PREVIOUS_TOKEN: Measure = Measure {
     key: "previous_token",
     title: "previous token",
@@ -50,6 +63,19 @@ pub(super) const FIRST_POSITION: Measure = Measure {
 pub fn distance(maps: Maps) -> Vec<Option<f64>> {
     mean_of_rows(maps, |_, i, row| {
         row.iter().enumerate().map(|(j, &weight)| f64::from(weight) * i.abs_diff(j) as f64).sum()
+    })
+}
+
+/// Weight on keys that are more than half as far away as the farthest that may be read.
+pub fn far_half(maps: Maps) -> Vec<Option<f64>> {
+    let farthest = |b: usize, i: usize| {
+        let readable = maps.readable.row(b, i).iter().enumerate().filter(|(_, readable)| **readable);
+        readable.map(|(j, _)| i.abs_diff(j)).max().unwrap_or_default()
+    };
+    mean_of_rows(maps, |b, i, row| {
+        let farthest = farthest(b, i);
+        let far = row.iter().enumerate().filter(|(j, _)| 2 * i.abs_diff(*j) > farthest);
+        far.map(|(_, &weight)| f64::from(weight)).sum()
     })
 }
 

@@ -18,8 +18,8 @@ pub(super) const ENTROPY: Measure = Measure {
     compute: |seen| Ok(single(entropy(seen.maps))),
 };
 
-pub(super) const CONFIDENCE: Measure = Measure {
-    key: "confidence",
+pub(super) const TOP_WEIGHT: Measure = Measure {
+    key: "top_weight",
     title: "top weight",
     glossary: "The greatest weight of a row, on average.",
     reads: None,
@@ -28,7 +28,7 @@ pub(super) const CONFIDENCE: Measure = Measure {
     tells: Tells::Reads,
     across: OfRun::Mean,
     parts: no_parts,
-    compute: |seen| Ok(single(confidence(seen.maps))),
+    compute: |seen| Ok(single(top_weight(seen.maps))),
 };
 
 /// Entropy of the row, `−Σ a ln a`, over the logarithm of the number of keys that it may read.
@@ -41,6 +41,6 @@ pub fn entropy(maps: Maps) -> Vec<Option<f64>> {
 }
 
 /// The greatest weight of the row.
-pub fn confidence(maps: Maps) -> Vec<Option<f64>> {
+pub fn top_weight(maps: Maps) -> Vec<Option<f64>> {
     mean_of_rows(maps, |_, _, row| f64::from(row.iter().copied().fold(0.0, f32::max)))
 }

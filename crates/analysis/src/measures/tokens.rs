@@ -5,8 +5,8 @@ use runs::heads::{OfRun, Tells, Unit};
 use super::definition::{Measure, no_parts, share, single};
 use crate::maps::Maps;
 
-pub(super) const DUPLICATE_TOKEN: Measure = Measure {
-    key: "duplicate_token",
+pub(super) const SAME_TOKEN: Measure = Measure {
+    key: "same_token",
     title: "same token",
     glossary: "Weight on earlier positions with the same token, in rows that have some.",
     reads: Some("earlier copies of this token"),
@@ -15,7 +15,7 @@ pub(super) const DUPLICATE_TOKEN: Measure = Measure {
     tells: Tells::Reads,
     across: OfRun::Mean,
     parts: no_parts,
-    compute: |seen| Ok(seen.tokens.map_or_else(|| seen.none(), |tokens| single(duplicate_token(seen.maps, tokens)))),
+    compute: |seen| Ok(seen.tokens.map_or_else(|| seen.none(), |tokens| single(same_token(seen.maps, tokens)))),
 };
 
 pub(super) const INDUCTION: Measure = Measure {
@@ -33,7 +33,7 @@ pub(super) const INDUCTION: Measure = Measure {
 };
 
 /// Weight on earlier positions of the same token; `tokens` is `[B][L]`.
-pub fn duplicate_token(maps: Maps, tokens: &[i32]) -> Vec<Option<f64>> {
+pub fn same_token(maps: Maps, tokens: &[i32]) -> Vec<Option<f64>> {
     let length = maps.keys();
     share(maps, |b, i, j| j < i && tokens[b * length + j] == tokens[b * length + i])
 }

@@ -4,6 +4,7 @@
 #[path = "../../../report/tests/synthetic/mod.rs"]
 mod synthetic;
 
+mod forward;
 mod pruning;
 
 use data::metrics::{ACCURACY, LOSS};
@@ -142,7 +143,7 @@ fn a_head_with_the_queries_and_keys_of_another_is_its_duplicate() {
     let flagged: Vec<Vec<usize>> = (0..2)
         .map(|layer| {
             let heads = last_heads(&analysis, layer).iter().enumerate();
-            heads.filter(|(_, head)| head.flags.contains(&Flag::Duplicate)).map(|(h, _)| h).collect()
+            heads.filter(|(_, head)| head.flags.contains(&Flag::Twin)).map(|(h, _)| h).collect()
         })
         .collect();
     assert_eq!(flagged, [vec![1, 3], vec![]]);
@@ -288,7 +289,7 @@ fn encoder_decoders_have_maps_and_effects_everywhere() {
         for head in &attention.heads {
             assert!(
                 head.number("entropy").is_some()
-                    && head.number("confidence").is_some()
+                    && head.number("top_weight").is_some()
                     && head.number("first_position").is_some()
             );
             assert_eq!(head.number("distance").is_some(), attention.site != AttentionSite::Cross);

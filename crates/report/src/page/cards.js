@@ -11,13 +11,13 @@ const numbersOf = (head, { key }) => [head?.measures[key] ?? []].flat();
 
 function cardsSection(section) {
   if (!headRuns.length) return false;
-  let run = headRuns.findLast(({ analysis }) => analysis.shown.length) ?? headRuns.at(-1);
+  let run = headRuns.findLast(({ analysis }) => analysis.steps.length > 2 && analysis.shown.length) ?? headRuns.findLast(({ analysis }) => analysis.shown.length) ?? headRuns.at(-1);
   const deck = el("div");
   const show = () => deck.replaceChildren(...runCards(run));
   const choose = headRuns.length > 1 ? el("div", { class: "controls" }, picker("Run", headRuns.map((each, index) => [String(index), runWords(each)]), String(headRuns.indexOf(run)), (value) => { run = headRuns[Number(value)]; show(); })) : null;
   const across = acrossTable();
   const used = prunedPart();
-  section.append(...[used, across, used && !across ? el("h3", {}, "Head by head") : null, choose, deck].filter(Boolean));
+  section.append(...[used, across, el("h3", {}, "Head by head"), choose, deck].filter(Boolean));
   section.hidden = false;
   show();
   document.addEventListener("themechange", () => { used?.replaceChildren(...prunedPart().childNodes); show(); });
@@ -53,8 +53,26 @@ function card(analysis, measures, attention, head, before, index) {
     canvas,
     el("h4", {}, `Head ${index}`, head.flags.map((flag) => el("span", { class: `badge ${flag}` }, flag))),
     head.flags.map((flag) => reason(flag, analysis, head)).filter(Boolean).map((words) => el("p", { class: "why" }, words)),
+    (head.roles ?? []).filter(({ role }) => role !== "spare").map((role) => roleLine(role, measures)),
     el("p", { class: "says" }, reads(head, measures, attention)),
     el("table", {}, el("caption", { class: "unseen" }, `Measures of head ${index}`), el("thead", {}, head_), el("tbody", {}, rows)));
+}
+
+/** A role with its number and that of the untrained head. */
+function roleLine({ role, words, measure, value, untrained }, measures) {
+  const written = UNITS[measures.find(({ key }) => key === measure)?.unit ?? "share"];
+  return el("p", { class: "role" }, el("a", { href: `#role-${role}` }, capital(words)), `: ${written(value)}`, el("span", { class: "before" }, untrained === null ? "" : ` (${written(untrained)} untrained)`));
+}
+
+/** Where heads all look alike: a sentence for every arm in which that is so. */
+function alikeWarnings() {
+  return (data.heads?.arms ?? []).flatMap(({ label, runs }) => {
+    const known = runs.filter(({ analysis }) => analysis);
+    const found = known.filter(({ analysis }) => analysis.alike?.length);
+    if (!found.length) return [];
+    const where = results ? `${label}, ${found.length} of ${plural(known.length, "run")}: ` : "";
+    return found[0].analysis.alike.map(({ words }) => el("p", { class: "warning" }, `${where}${words}.`));
+  });
 }
 
 /** Both values on a line from one end to the other: trained filled, untrained hollow. */
@@ -72,7 +90,7 @@ function reason(flag, analysis, head) {
   const { removal, output_share: share, first_position: first } = head.measures;
   if (flag === "spare") return head.flags.includes("dead") ? null : `Spare: removing it alone raises the loss by ${signed(removal, 4)} nats (less than 0.01).`;
   if (flag === "dead") return `Dead: removing it raises the loss by ${signed(removal, 4)} nats (less than 0.01), and it writes ${fixed(100 * share, 2)} % of the output (less than ${fixed(10 / analysis.heads, 2)} %).`;
-  if (flag === "duplicate") return head.nearest ? `Duplicate: its maps are ${fixed(head.nearest.divergence, 4)} nats from those of head ${head.nearest.head}.` : "Duplicate of another head.";
+  if (flag === "twin") return head.nearest ? `Twin: its maps are ${fixed(head.nearest.divergence, 4)} nats from those of head ${head.nearest.head}.` : "Twin of another head.";
   return `Sink: ${fixed(first, 2)} of its weight lies on position 0 (more than 0.3).`;
 }
 
@@ -80,6 +98,7 @@ function reason(flag, analysis, head) {
 function reads(head, measures, attention) {
   const near = head.nearest ? ` Most like head ${head.nearest.head} (${fixed(head.nearest.divergence, 3)} nats apart).` : "";
   const needed = measures.filter(({ parts }) => parts.length).flatMap((measure) => numbersOf(head, measure).map((value, part) => [value, measure.parts[part], measure.title]));
+  if ((head.roles ?? []).some(({ role }) => role === "lookup")) return near.trim();
   if (needed.length) {
     const [most, part, title] = needed.reduce((best, each) => (each[0] > best[0] ? each : best));
     return `Reads ${part} most: ${fixed(most, 2)} (${title}).${near}`;
@@ -110,6 +129,5 @@ function acrossTable() {
   rows.push(row("divergence between heads, nats", (across) => across.divergence));
   return el("div", {}, el("h3", {}, "Across seeds"),
     el("p", { class: "note" }, "Mean over the runs of an arm, and smallest to largest. Head 3 of one seed is not head 3 of another, so nothing is averaged by a head's number."),
-    table("Heads across seeds", ["Measure", ...known.map(({ label }) => label)], rows),
-    el("h3", {}, "Head by head"));
+    table("Heads across seeds", ["Measure", ...known.map(({ label }) => label)], rows));
 }

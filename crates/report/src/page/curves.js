@@ -1,5 +1,8 @@
 // Learning curves: training and validation, one metric at a time, means with bands or single seeds.
 
+/** More arms than lie over one another and can be told apart. */
+const MANY = 8;
+
 function curvesSection(section) {
   const splits = ["test", "validation", "train"].filter((split) => seedCurves.some((curves) => curves.some((curve) => curve.split === split)));
   if (!splits.length) return false;
@@ -7,11 +10,12 @@ function curvesSection(section) {
   const hasTokens = seedCurves.some((curves) => curves.some((curve) => curve.tokens.length));
   const state = {
     quantity: (metricOf(deciding.key) ?? usual).key, x: "step", logX: false, logY: false, band: "quartile", seeds: alone,
-    hiddenArms: new Set(), hiddenPairs: new Set(), at: null,
+    layout: arms.length > MANY ? "each" : "together", hiddenArms: new Set(), hiddenPairs: new Set(), at: null,
   };
   const hosts = splits.map((split) => el("div", { class: "plot", role: "img" }));
   const panels = el("div", { class: "panels" }, splits.map((split, index) =>
     el("div", {}, el("p", { class: "panel-title" }, capital(splitWords(split))), hosts[index])));
+  const each = el("div", { class: "each", hidden: true });
   const readout = el("div", { class: "readout", "aria-live": "polite" });
   const slider = el("input", { type: "range", id: "read-at", oninput: () => read(stops[Number(slider.value)]) });
   const place = el("output", { for: "read-at" });
@@ -49,11 +53,15 @@ function curvesSection(section) {
     const threshold = results?.metric.threshold ?? null;
     const yLabel = `${metricOf(state.quantity).axis}${state.logY ? ", log" : ""}`;
     const xLabel = `${state.x === "tokens" ? "training tokens" : "optimiser steps"}${state.logX ? ", log" : ""}`;
-    plots = splits.map((split, index) => panel(hosts[index], {
-      lines: lines(split), logX: state.logX, logY: state.logY, xLabel, yLabel, onread: read,
+    stops = validated();
+    const apart = state.layout === "each";
+    panels.hidden = apart;
+    each.hidden = !apart;
+    if (apart) each.replaceChildren(multiples(shownArms().map((arm) => ({ arm, curve: mean(arm, splits[0]) })), { logX: state.logX, logY: state.logY, xLabel, yLabel: `${splitWords(splits[0])} ${yLabel}` }));
+    plots = apart ? [] : splits.map((split, index) => panel(hosts[index], {
+      lines: lines(split), logX: state.logX, logY: state.logY, xLabel, yLabel, stops, onread: read,
       level: threshold !== null && split !== "train" && deciding.key === state.quantity ? { value: threshold, words: `solved at ${threshold}` } : null,
     }));
-    stops = validated();
     slider.max = Math.max(0, stops.length - 1);
     splits.forEach((split, index) => hosts[index].setAttribute("aria-label", `${capital(splitWords(split))} ${metricOf(state.quantity).words} over training. ${spoken(split)}`));
     read(stops.includes(state.at) ? state.at : stops.at(-1));
@@ -92,11 +100,17 @@ function curvesSection(section) {
     const told = unit === "step" ? `step ${whole(at)}` : `${short(at)} tokens`;
     place.textContent = told;
     slider.setAttribute("aria-valuetext", told);
+    /** Training is read at its own steps: the nearest is said. */
+    const where = (split) => {
+      const places = new Set(shownArms().map((arm) => nearest(arm, split, at)?.x).filter((place) => place !== undefined && place !== null));
+      const [only] = places;
+      return places.size === 1 && Math.round(only) !== Math.round(at) ? ` (${unit === "step" ? `step ${whole(only)}` : `${short(only)} tokens`})` : "";
+    };
     const cell = (point) => [point ? fixed(point.mean) : "–", point && point.low !== undefined ? [" ", el("span", { class: "before" }, `${fixed(point.low)} to ${fixed(point.high)}`)] : null];
     const withSeeds = state.seeds && !alone;
     const rows = shownArms().map((arm) => el("tr", {}, el("th", { scope: "row" }, swatch(arm), " ", arm.label), splits.map((split) => el("td", {}, cell(nearest(arm, split, at)))), withSeeds ? seedValues(arm, at) : null));
     readout.replaceChildren(el("table", {},
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, metricOf(state.quantity).words), splits.map((split) => el("th", { scope: "col" }, splitWords(split))), withSeeds ? el("th", { scope: "col" }, `seeds, ${splitWords(splits[0])}`) : null)), el("tbody", {}, rows)));
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, metricOf(state.quantity).words), splits.map((split) => el("th", { scope: "col" }, splitWords(split), el("span", { class: "before" }, where(split)))), withSeeds ? el("th", { scope: "col" }, `seeds, ${splitWords(splits[0])}`) : null)), el("tbody", {}, rows)));
     for (const plot of plots) plot.setCursor({ left: plot.valToPos(at, "x"), top: 0 }, false);
   }
 
@@ -114,13 +128,14 @@ function curvesSection(section) {
       radios("quantity", "Show", metrics.map(({ key, words }) => [key, words]), state.quantity, change("quantity")),
       hasTokens ? radios("x", "over", [["step", "steps"], ["tokens", "tokens"]], state.x, change("x")) : null,
       el("fieldset", {}, el("legend", {}, "Axes"), choice("checkbox", "log x", false, change("logX")), choice("checkbox", "log y", false, change("logY"))),
+      arms.length > 2 ? radios("layout", "Arms", [["together", "in one plot"], ["each", "a plot each"]], state.layout, change("layout")) : null,
       alone ? null : picker("Band", [["quartile", "middle half of the seeds"], ["range", "smallest to largest"], ["none", "none"]], state.band, change("band"))),
     alone ? "" : el("div", { class: "controls" },
       el("fieldset", {}, el("legend", {}, "Arms"), armBoxes),
       choice("checkbox", "single seeds", state.seeds, (on) => { seedBoxes.hidden = !on; change("seeds")(on); }),
       seedBoxes),
-    figure("curves", caption(alone), [panels, el("div", { class: "controls" }, el("label", { class: "slide" }, "Read at", slider, place)), readout],
-      () => plotsSvg(`${data.title}: ${metricOf(state.quantity).words} over training`, plots.map((plot, index) => ({ plot, words: splitWords(splits[index]) })), shownArms())));
+    figure("curves", caption(alone), [panels, each, el("div", { class: "controls" }, el("label", { class: "slide" }, "Read at", slider, place)), readout],
+      () => (state.layout === "each" ? each.querySelector("svg") : plotsSvg(`${data.title}: ${metricOf(state.quantity).words} over training`, plots.map((plot, index) => ({ plot, words: splitWords(splits[index]) })), shownArms()))));
   section.hidden = false;
   draw();
   document.addEventListener("themechange", draw);

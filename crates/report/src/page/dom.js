@@ -80,13 +80,3 @@ function picker(label, options, chosen, onchange) {
   list.value = chosen;
   return el("label", {}, label, list);
 }
-
-/** A table in a frame that scrolls by itself; the first cell of a row is its heading. Cells may be nodes. */
-function table(caption, head, rows, textColumns = []) {
-  const kind = (index) => (index === 0 || textColumns.includes(index) ? "text" : null);
-  const heading = el("tr", {}, head.map((cell, index) => el("th", { scope: "col", class: kind(index) }, cell)));
-  const body = rows.map((row) => el("tr", {}, row.map((cell, index) =>
-    index === 0 ? el("th", { scope: "row", class: "text" }, cell) : el("td", { class: kind(index) }, cell))));
-  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${caption} (table)` },
-    el("table", {}, el("caption", { class: "unseen" }, caption), el("thead", {}, heading), el("tbody", {}, body)));
-}

@@ -5,10 +5,16 @@ function explorerSection(section) {
   if (!mapped.length) return false;
   const steps = [...new Set(mapped.flatMap(({ analysis }) => analysis.steps.filter(hasMaps).map(({ step }) => step)))].sort((a, b) => a - b);
   const sites = [...new Set(mapped.flatMap(({ analysis }) => analysis.steps[0].attentions.map(({ site }) => site)))];
-  const shown = Math.min(...mapped.flatMap(({ analysis }) => analysis.steps.flatMap((step) => step.attentions.flatMap(({ maps }) => maps?.samples ?? []))));
-  const samples = mapped[0].analysis.shown.slice(0, shown);
-  const state = { step: steps.length - 1, sample: 0, site: sites[0], scaling: "root" };
-  const sides = [mapped[0], ...(mapped.length > 1 ? [mapped.at(-1)] : [])].map((run, index) => side(run, index, mapped, state, () => draw()));
+  // One run of each arm has the whole training, the others its end.
+  const complete = arms.map((arm) => mapped.find((run) => run.arm === arm)).filter(Boolean);
+  const pair = [complete[0], ...(complete.length > 1 ? [complete.at(-1)] : [])];
+  const samples = pair.reduce((most, { analysis }) => (analysis.shown.length > most.length ? analysis.shown : most), []);
+  /** The most wrong first: where the arms differ is what one wants to see. */
+  const errors = (index) => pair.map((run) => [run, errorsOf(run, run.analysis.steps.findLast(hasMaps), index)]).filter(([, found]) => found);
+  const order = samples.map((_, index) => index).sort((a, b) => errors(b).reduce((sum, [, { wrong }]) => sum + wrong, 0) - errors(a).reduce((sum, [, { wrong }]) => sum + wrong, 0));
+  const sampleWords = (index) => `validation sample ${samples[index].index}${errors(index).map(([run, { wrong, of }], place) => `${place ? ", " : ": "}${run.arm.label} wrong at ${wrong} of ${of}`).join("")}`;
+  const state = { step: steps.length - 1, sample: order[0] ?? 0, site: sites[0], scaling: "root", size: "one" };
+  const sides = pair.map((run, index) => side(run, index, mapped, state, () => draw()));
 
   const told = el("output", { for: "map-step" });
   const slider = el("input", { type: "range", id: "map-step", min: 0, max: steps.length - 1, value: state.step, oninput: () => { state.step = Number(slider.value); draw(); } });
@@ -30,8 +36,9 @@ function explorerSection(section) {
     el("div", { class: "controls" },
       el("label", { class: "slide" }, "Training", slider, told), play),
     el("div", { class: "controls" },
-      picker("Sample", samples.map((sample, index) => [String(index), `${index + 1}: validation sample ${sample.index}`]), "0", (value) => { state.sample = Number(value); draw(); }),
+      picker("Sample", order.map((index) => [String(index), sampleWords(index)]), String(state.sample), (value) => { state.sample = Number(value); draw(); }),
       sites.length > 1 ? radios("site", "Attention", sites.map((site) => [site, SITES[site]]), state.site, (site) => { state.site = site; draw(); }) : null,
+      radios("size", "Heads", [["one", "one large"], ["all", "all large"]], state.size, (size) => { state.size = size; draw(); }),
       radios("scaling", "Colour", [["root", "square root"], ["linear", "linear"]], state.scaling, (scaling) => { state.scaling = scaling; draw(); }),
       legend),
     el("div", { class: "sides" }, sides.map(({ node }) => node)));
@@ -61,14 +68,15 @@ function player(button, advance) {
 function side(first, index, mapped, state, redraw) {
   let run = first, [layer, head] = costliest(run);
   const title = el("h3", { "aria-live": "off" });
-  const grid = el("div");
-  const large = largeMap(index);
+  const grid = el("div"), strip = el("div"), every = el("div");
+  const large = largeMap(index, (query) => { chosen = query; beside(); });
+  let chosen = null, beside = () => {};
   const choose = mapped.length > 2 ? picker(index === 0 ? "Left" : "Right", mapped.map((each, at) => [String(at), runWords(each)]), String(mapped.indexOf(first)), (value) => {
     run = mapped[Number(value)];
     [layer, head] = costliest(run);
     redraw();
   }) : null;
-  const node = el("div", { class: "side" }, choose ? el("div", { class: "controls" }, choose) : el("div"), title, grid, large.node);
+  const node = el("div", { class: "side" }, choose ? el("div", { class: "controls" }, choose) : el("div"), title, strip, grid, el("div", {}, every, large.node));
 
   function draw(step) {
     const at = run.analysis.steps.filter((each) => hasMaps(each) && each.step <= step).at(-1) ?? run.analysis.steps.find(hasMaps);
@@ -77,28 +85,53 @@ function side(first, index, mapped, state, redraw) {
     layer = Math.min(layer, attentions.length - 1);
     if (!attentions.length) return grid.replaceChildren(el("p", { class: "note" }, "This model has no such attention."));
     head = Math.min(head, attentions[layer].maps.heads.length - 1);
+    const sample = Math.min(state.sample, Math.max(0, run.analysis.shown.length - 1));
     const focused = grid.contains(document.activeElement);
     grid.replaceChildren(...attentions.map((attention, row) => [
       el("p", { class: "layer" }, `Layer ${attention.layer}`),
-      el("div", { class: attention.maps.heads.length > 8 ? "heads many" : "heads", role: "group", "aria-label": `Heads of layer ${attention.layer}, ${runWords(run)}` },
+      el("div", { class: `heads${attention.maps.heads.length > 8 ? " many" : ""}${state.size === "all" ? " big" : ""}`, role: "group", "aria-label": `Heads of layer ${attention.layer}, ${runWords(run)}` },
         attention.maps.heads.map((_, column) => headButton(attention, row, column, step))),
     ]).flat());
     if (focused) grid.querySelector("[aria-pressed=true]").focus({ preventScroll: true });
-    large.draw(run, at, attentions[layer], head, state);
+    beside = () => {
+      const picked = strip.contains(document.activeElement), left = strip.querySelector(".answers")?.scrollLeft ?? 0;
+      strip.replaceChildren(state.site === "encoder" ? "" : answerStrip(run, at, sample, chosen, (query) => large.choose(query)));
+      if (strip.querySelector(".answers")) strip.querySelector(".answers").scrollLeft = left;
+      if (picked) strip.querySelector("[aria-pressed=true]")?.focus({ preventScroll: true });
+      every.replaceChildren(everyHead(run, attentions[layer], sample, chosen, state));
+    };
+    large.draw(run, at, attentions[layer], head, { ...state, sample });
   }
 
   function headButton(attention, row, column, step) {
     const canvas = el("canvas", { class: "map", "aria-hidden": "true" });
-    paintMap(canvas, mapOf(attention.maps, column, state.sample), state.scaling);
+    paintMap(canvas, mapOf(attention.maps, column, Math.min(state.sample, attention.maps.samples - 1)), state.scaling);
     const flags = attention.heads[column].flags;
-    const label = `Head ${column} of layer ${attention.layer}${flags.length ? `, ${flags.join(", ")}` : ""}`;
+    const roles = attention.heads[column].roles ?? [];
+    const label = `Head ${column} of layer ${attention.layer}${[...roles.map(({ words }) => words), ...flags].map((words) => `, ${words}`).join("")}`;
     const pressed = row === layer && column === head;
     return el("button", {
-      type: "button", "aria-pressed": String(pressed), "aria-label": label, title: label,
+      type: "button", "aria-pressed": String(pressed), "data-tip": label,
       onclick: () => { [layer, head] = [row, column]; draw(step); },
-    }, canvas, el("span", {}, `${column}${flags.length ? " ⚑" : ""}`));
+    }, canvas, el("span", {}, `${column}${flags.length ? " ⚑" : ""}`), el("span", { class: "unseen" }, label), roles.length ? el("small", {}, roles[0].words.replace(/^(looks up|reads) /, "")) : null);
   }
   return { node, draw };
+}
+
+/** What one query reads in every head of the layer, a row a head. */
+function everyHead(run, attention, sample, query, { scaling, site }) {
+  if (query === null) return "";
+  const { maps } = attention, shown = run.analysis.shown[sample];
+  const keys = site === "decoder" ? shown.tokens : shown.source;
+  const rows = maps.heads.map((_, head) => {
+    const map = mapOf(maps, head, Math.min(sample, maps.samples - 1));
+    const canvas = el("canvas", { class: "map", "aria-hidden": "true" });
+    paintMap(canvas, { keys: map.keys, queries: 1, weight: (_, key) => map.weight(query, key) }, scaling);
+    const key = strongest(map, query);
+    return el("div", { class: "row" }, el("span", {}, String(head)), canvas, el("span", { class: "before" }, `${key} (${keys[key]?.label ?? "?"}) ${fixed(map.weight(query, key), 2)}`));
+  });
+  const name = (site === "encoder" ? shown.source : shown.tokens)[query];
+  return el("div", { class: "every" }, el("p", { class: "layer" }, `What position ${query} (${name?.label ?? "?"}) reads in each head of the layer, and most of all:`), rows);
 }
 
 /** Layer and number of the head whose removal costs most, to begin with. */
@@ -111,19 +144,20 @@ function costliest({ analysis }) {
 const runWords = ({ arm, pair }) => `${arm.label}, seed ${pair}`;
 
 /** The large map with tokens on both axes; the pointer or the arrow keys choose a cell, whose weight is told. */
-function largeMap(index) {
+function largeMap(index, onquery) {
   const canvas = el("canvas", { tabindex: 0, role: "img", "aria-describedby": `cell-${index}` });
   const readout = el("div", { class: "readout", id: `cell-${index}`, "aria-live": "polite" });
   let shown = null, cell = null;
 
   function draw(run, at, attention, head, state) {
     const sample = run.analysis.shown[state.sample];
+    const answer = (query) => (attention.site === "encoder" ? null : answerAt(run, at, state.sample, query));
     const map = mapOf(attention.maps, head, state.sample);
     const queries = attention.site === "encoder" ? sample.source : sample.tokens;
     const keys = attention.site === "decoder" ? sample.tokens : sample.source;
     const name = `${runWords(run)}, layer ${attention.layer}, head ${head}, ${at.step === 0 ? "untrained" : `step ${at.step}`}`;
-    shown = { map, queries, keys, scaling: state.scaling, name };
-    if (!cell || cell.query >= map.queries || cell.key >= map.keys) cell = { query: map.queries - 1, key: strongest(map, map.queries - 1) };
+    shown = { map, queries, keys, scaling: state.scaling, name, answer };
+    if (!cell || cell.query >= map.queries || cell.key >= map.keys) cell = firstCell(map, queries);
     canvas.setAttribute("aria-label", `Attention map of ${name}. The arrow keys move over its cells.`);
     paint();
   }
@@ -158,12 +192,14 @@ function largeMap(index) {
     const { query, key } = cell;
     const word = (tokens, position) => `${position} (${tokens[position]?.label ?? "?"})`;
     const weight = map.weight(query, key);
-    const target = queries[query]?.target;
+    const answer = shown.answer(query), { target } = queries[query] ?? {};
+    const asked = answer ? `, where ${answerWords(answer)},` : isAsked(queries[query]) ? `, scored, answer ${target},` : "";
     const best = Array.from({ length: map.keys }, (_, other) => [map.weight(query, other), other]).filter(([value]) => value).sort((a, b) => b[0] - a[0]).slice(0, 3);
     readout.replaceChildren(
-      el("p", {}, `Position ${word(queries, query)}${target === null || target === undefined ? "" : `, scored, answer ${target},`} reads position ${word(keys, key)}: `,
+      el("p", {}, `Position ${word(queries, query)}${asked} reads position ${word(keys, key)}: `,
         el("strong", {}, weight === null ? "forbidden" : fixed(weight, 3))),
       el("p", { class: "before" }, best.length ? `It reads most: ${best.map(([value, other]) => `${word(keys, other)} ${fixed(value, 2)}`).join(", ")}.` : "It reads nothing: padding."));
+    onquery(query);
   }
 
   const move = (query, key) => {
@@ -187,7 +223,15 @@ function largeMap(index) {
   });
   let width = 0;
   new ResizeObserver(() => { if (canvas.clientWidth !== width) { width = canvas.clientWidth; paint(); } }).observe(canvas);
-  return { node: el("figure", { class: "large" }, canvas, readout, saveButtons(`${data.title}-attention-${index + 1}`, () => largeSvg(shown))), draw };
+  return { node: el("figure", { class: "large" }, canvas, readout, saveButtons(`${data.title}-attention-${index + 1}`, () => largeSvg(shown))), draw, choose: (query) => move(query, strongest(shown.map, query)) };
+}
+
+/** The cell that is shown first: of the last position where something is asked, else of the last that holds a token. */
+function firstCell(map, queries) {
+  const within = queries.slice(0, map.queries);
+  const asked = within.findLastIndex(isAsked);
+  const query = asked >= 0 ? asked : Math.max(0, within.findLastIndex((token) => !token.padding));
+  return { query, key: strongest(map, query) };
 }
 
 /** The key that a query reads most. */

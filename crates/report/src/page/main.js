@@ -2,8 +2,8 @@
 
 /** Where it goes, what it is called in the list of contents, and what makes it. */
 const SECTIONS = [
-  ["curves", "Curves", curvesSection], ["differences", "Differences", differencesSection], ["settings", "Settings", figuresSection], ["ledger", "Matching", ledgerSection],
-  ["explorer", "Attention", explorerSection], ["cards", "Heads", cardsSection], ["stability", "Stability", stabilitySection], ["tables", "Tables", tablesSection], ["repeat", "Repeat", repeatSection], ["prediction", "Prediction", predictionSection],
+  ["curves", "Curves", curvesSection], ["differences", "Differences", differencesSection], ["settings", "Settings", settingsSection], ["ledger", "Matching", ledgerSection],
+  ["forward", "Step by step", forwardSection], ["explorer", "Attention", explorerSection], ["cards", "Heads", cardsSection], ["stability", "Stability", stabilitySection], ["tables", "Tables", tablesSection], ["repeat", "Repeat", repeatSection], ["prediction", "Prediction", predictionSection],
 ];
 
 function start() {
@@ -16,6 +16,7 @@ function start() {
   });
   document.addEventListener("themechange", label);
   label();
+  startTips();
   verdictSection(byId("verdict"));
   const nav = byId("contents");
   const link = (id, words) => nav.append(el("a", { href: `#${id}` }, words));

@@ -4,9 +4,9 @@ const HEIGHT = 320;
 
 /**
  * A panel in `host`. `lines` are {arm, x, y, width, opacity, dash, band: {low, high} or null}; null in y is a gap.
- * Calls `onread(x)` as the pointer moves.
+ * Calls `onread(x)` as the pointer moves, x being the nearest of `stops`: where values were measured.
  */
-function panel(host, { lines, logX, logY, xLabel, yLabel, level, onread }) {
+function panel(host, { lines, logX, logY, xLabel, yLabel, level, stops, onread }) {
   const tables = [], series = [{}], bands = [];
   for (const line of lines) {
     const keep = line.x.map((value) => !logX || value > 0);
@@ -24,6 +24,7 @@ function panel(host, { lines, logX, logY, xLabel, yLabel, level, onread }) {
   const marks = (log, count) => (log ? { splits: (_, __, low, high) => ticks(low, high, count, true), filter: (_, splits) => splits } : {});
   const tight = (log) => (log ? { distr: 3, range: (_, low, high) => (low > 0 && high > 0 ? [low / 1.08, high * 1.08] : [0.1, 10]) } : {});
   const named = (_, splits) => splits.map((value) => short(value));
+  const stopAt = (plot, left) => stops[closest(stops.map((stop) => (logX && stop <= 0 ? -Infinity : plot.valToPos(stop, "x"))), left)];
   const options = {
     width: Math.max(240, host.clientWidth), height: HEIGHT, legend: { show: false }, series, bands,
     padding: [12, 12, 0, 0],
@@ -35,9 +36,9 @@ function panel(host, { lines, logX, logY, xLabel, yLabel, level, onread }) {
       { ...axis, label: xLabel, size: 38, labelSize: 22, values: named, ...marks(logX, 5) },
       { ...axis, label: yLabel, size: 52, labelSize: 22, values: named, ...marks(logY, 5) },
     ],
-    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+    cursor: { y: false, move: (plot, left, top) => [left < 0 || !stops.length ? left : plot.valToPos(stopAt(plot, left), "x"), top], points: { show: false }, drag: { x: false, y: false } },
     hooks: {
-      setCursor: [(plot) => { if (plot.cursor.left >= 0 && plot.cursor.event) onread(plot.posToVal(plot.cursor.left, "x")); }],
+      setCursor: [(plot) => { if (plot.cursor.left >= 0 && plot.cursor.event) onread(stopAt(plot, plot.cursor.left)); }],
       draw: [(plot) => drawLevel(plot, level), (plot) => drawMarks(plot, lines)],
     },
   };

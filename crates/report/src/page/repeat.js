@@ -9,8 +9,9 @@ function repeatSection(section) {
     data.context.command,
   ].filter(Boolean).join("\n");
   section.append(
-    el("p", { class: "note" }, machines.length ? `Save ${file.name} below, take the sources of the commit, and run:` : `Save ${file.name} below and run:`),
+    el("p", { class: "note" }, machines.length ? `Save ${file.name} below, take the sources of Headcount ${[...new Set(programs.map(({ version }) => version))].join(" or ")} at the commit, and run:` : `Save ${file.name} below and run:`),
     el("pre", { tabindex: 0, "aria-label": "commands" }, commands));
+  section.append(el("p", { class: "note" }, "How to cite Headcount stands in CITATION.cff in its sources; any table above is saved as LaTeX, Markdown or CSV by the buttons below it."));
   if (commits.length > 1) section.append(el("p", { class: "note" }, `The runs are of ${commits.length} commits, listed below: each run is repeated with its own.`));
   if (programs.some(({ dirty }) => dirty)) section.append(el("p", { class: "note" }, "The sources had changes on top of the commit, which it does not hold."));
   if (file.text) {

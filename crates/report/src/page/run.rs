@@ -7,6 +7,7 @@ use data::{Split, metrics::Scores};
 use runs::{
     Best, RunDirectory, RunError, State, Status,
     files::write_output,
+    forward::ForwardPass,
     heads::{ExperimentHeads, HeadAnalysis, RunHeads},
 };
 use serde::Serialize;
@@ -128,11 +129,16 @@ impl RunReport {
         })
     }
 
-    /// Writes the page into the run's folder, `heads` shown where they were analysed, and returns its path.
+    /// Writes the page into the run's folder, `heads` shown where they were analysed, and a forward pass where there is one, and returns its path.
     ///
     /// # Errors
     /// Where the disk is full or gone.
-    pub fn write(&self, folder: &Path, heads: Option<HeadAnalysis>) -> Result<PathBuf, RunError> {
+    pub fn write(
+        &self,
+        folder: &Path,
+        heads: Option<HeadAnalysis>,
+        forward: Option<&ForwardPass>,
+    ) -> Result<PathBuf, RunError> {
         let heads = heads.map(|analysis| {
             let (schema_version, name) = (analysis.schema_version, self.name.clone());
             let (pair, directory) = (self.seed, String::new());
@@ -140,8 +146,18 @@ impl RunReport {
             ExperimentHeads { schema_version, name, arms: vec![of_arm(&self.arm, &self.label, vec![run])] }
         });
         let path = folder.join(super::FILE);
-        write_output(&path, super::of_run(self, heads.as_ref()).as_bytes())?;
+        write_output(&path, super::of_run(self, heads.as_ref(), forward).as_bytes())?;
         Ok(path)
+    }
+
+    /// The same with what came out, for whoever lists the page.
+    pub(super) fn description(&self) -> String {
+        let told =
+            |scores: Scores| scores.iter().rev().map(|(kind, value)| kind.told(value)).collect::<Vec<_>>().join(", ");
+        match self.test {
+            Some(test) => format!("{} Test: {}.", self.lead(), told(test)),
+            None => self.lead(),
+        }
     }
 
     /// What the run is, in one sentence.

@@ -41,11 +41,11 @@ function tablesSection(section) {
     const { description: told, solve_rate: rate } = arm;
     return [`${arm.label}${arm.name === results.baseline ? " (baseline)" : ""}`, number(told?.mean), number(told?.standard_deviation), number(told?.interquartile_mean), number(told?.median), number(told?.minimum), number(told?.maximum),
       ...(published ? [number(published.values[arm.name])] : []),
-      rate ? `${rate.successes} of ${rate.trials}` : "–", rate ? `${fixed(rate.low, 2)} to ${fixed(rate.high, 2)}` : "–", stepsTo(arm.steps_to_threshold), fixed(armSeconds.get(arm.name)?.seconds, 1), short(armSeconds.get(arm.name)?.tokens_per_second)];
+      rate ? [`${rate.successes} of ${rate.trials}`, el("span", { class: "before" }, `${fixed(rate.low, 2)} to ${fixed(rate.high, 2)}`)] : "–", stepsTo(arm.steps_to_threshold), fixed(armSeconds.get(arm.name)?.seconds, 1), short(armSeconds.get(arm.name)?.tokens_per_second)];
   });
   const at = threshold === null ? "threshold" : threshold;
   section.append(el("h3", {}, `Arms: ${deciding.words}${results.metric.read ? ` ${results.metric.read}` : ""}`),
-    table("Arms", ["Arm", "mean", "sd", "IQM", "median", "smallest", "largest", ...(published ? ["published"] : []), "solved", "95 % interval", `steps to ${at}`, "seconds a run", "tokens a second"], armRows));
+    table("Arms", ["Arm", "mean", "sd", "IQM", "median", "smallest", "largest", ...(published ? ["published"] : []), "solved (95 % interval)", `steps to ${at}`, "seconds a run", "tokens a second"], armRows));
   if (published) section.append(el("p", { class: "note" }, `Published: ${published.source} (${published.of_runs}).${published.differs ? ` Ours differ: ${published.differs}.` : ""}`));
   if (data.common_rates.length) {
     const names = data.common_rates[0][1].map(([name]) => name);

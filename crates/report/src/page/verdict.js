@@ -11,10 +11,12 @@ const LOOK = { better: "better", worse: "worse", sufficient: "better", insuffici
 function verdictSection(section) {
   if (!results) {
     byId("verdict-title").textContent = "Result";
+    byId("sentences").append(...alikeWarnings());
     return section.append(runResult());
   }
   const { repetitions, about, metric, check, predictions, exploratory, decision } = results;
   const place = byId("sentences");
+  place.append(...alikeWarnings());
   if (repetitions) place.append(counted(repetitions));
   else place.append(...foundCards(results, true));
   if (exploratory) {

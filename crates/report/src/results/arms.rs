@@ -6,6 +6,7 @@ use data::{
 };
 use runs::{
     Arm, Experiment, MetricLine, ReadAt, RunRecord, Status,
+    differences::{self, Difference},
     experiment::{MetricChoice, number_at},
 };
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use statistics::{
     MetricScale,
     describe::describe,
     estimate::MeanEstimate,
+    grid::Level,
     interval::LEVEL,
     outcome::{Outcome, solve_rate, steps_to_threshold},
     stability::{gradient_tail, spikes},
@@ -53,8 +55,28 @@ pub(super) fn outcome(run: &RunResult) -> Outcome {
 pub(super) fn arms(runs: &ExperimentRuns) -> Result<Vec<ArmResult>, ResultsError> {
     let experiment = &runs.experiment;
     let scale = deciding::scale(experiment);
-    let of = |arm: &Arm| summarise(experiment, &scale, arm, &runs.of_arm(&arm.name).collect::<Vec<_>>());
-    experiment.arms.iter().map(of).collect()
+    let of = |(arm, settings): (&Arm, Level)| {
+        summarise(experiment, &scale, arm, settings, &runs.of_arm(&arm.name).collect::<Vec<_>>())
+    };
+    experiment.arms.iter().zip(settings(&experiment.arms)).map(of).collect()
+}
+
+/// Of every arm its values at the keys in which any two differ, names and seeds apart.
+fn settings(arms: &[Arm]) -> Vec<Level> {
+    let Some(first) = arms.first() else { return vec![] };
+    let mut settings = vec![Level::new(); arms.len()];
+    for (place, arm) in arms.iter().enumerate() {
+        for Difference { key, value, other } in differences::between(&arm.config, &first.config) {
+            if matches!(key.as_str(), "name" | "seed") {
+                continue;
+            }
+            for level in &mut settings {
+                level.entry(key.clone()).or_insert_with(|| other.clone());
+            }
+            settings[place].insert(key, value);
+        }
+    }
+    settings
 }
 
 /// The deciding metric of every sample of the one test set that all runs have, a list for each run, all of one weight; none where
@@ -118,6 +140,7 @@ fn summarise(
     experiment: &Experiment,
     scale: &MetricScale,
     arm: &Arm,
+    settings: Level,
     records: &[&RunRecord],
 ) -> Result<ArmResult, ResultsError> {
     let (name, threshold) = (experiment.metric.name, experiment.metric.threshold);
@@ -150,6 +173,7 @@ fn summarise(
         label: arm.label.clone(),
         sweep_value: experiment.sweep.as_deref().and_then(|key| number_at(&arm.config, key)),
         level: Default::default(),
+        settings,
         steps: arm.config.train.steps,
         lr: Some(arm.config.train.lr),
         finished,

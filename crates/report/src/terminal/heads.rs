@@ -2,8 +2,8 @@
 
 use data::metrics::{MetricKind, Scores};
 use runs::heads::{
-    AttentionAnalysis, AttentionSite, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, HeadPlace, MeasureInfo,
-    Nearest, Pruning, PruningPoint, StepAnalysis, Tells,
+    AlikeHeads, ArmHeads, AttentionAnalysis, AttentionSite, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures,
+    HeadPlace, MeasureInfo, Nearest, Pruning, PruningPoint, Role, RoleInfo, StepAnalysis, Tells,
 };
 
 use crate::results::{Results, SweepAtLevel};
@@ -16,6 +16,8 @@ const LINE: usize = 120;
 pub fn table(analysis: &HeadAnalysis) -> String {
     let (Some(last), Some(untrained)) = (analysis.last(), analysis.untrained()) else { return String::new() };
     let mut sections = vec![head(analysis, last, untrained)];
+    let finding = |alike: &AlikeHeads| wrapped(&format!("{}.", alike.words), LINE).join("\n");
+    sections.extend(analysis.alike.iter().map(finding));
     for (now, before) in last.attentions.iter().zip(&untrained.attentions) {
         sections.push(layer(&analysis.measures, now, before));
     }
@@ -47,7 +49,9 @@ fn layer(measures: &[MeasureInfo], now: &AttentionAnalysis, before: &AttentionAn
         let measures = measures.iter().filter(move |measure| measure.tells == tells && measure.parts.is_empty());
         measures.map(|measure| Column { title: &measure.title, key: &measure.key, part: 0 }).collect::<Vec<_>>()
     };
-    let mut tables = vec![place(now.site, now.layer), rows(now, before, &single(Tells::Reads), false)];
+    let mut tables = vec![place(now.site, now.layer)];
+    tables.extend((now.heads.iter().enumerate()).filter_map(|(h, head)| told_roles(h, head)));
+    tables.push(rows(now, before, &single(Tells::Reads), false));
     tables.push(rows(now, before, &single(Tells::Worth), true));
     for measure in measures.iter().filter(|measure| !measure.parts.is_empty()) {
         let parts = measure.parts.iter().enumerate();
@@ -59,6 +63,13 @@ fn layer(measures: &[MeasureInfo], now: &AttentionAnalysis, before: &AttentionAn
     tables.join("\n")
 }
 
+/// What a head is for, each role with its number and that of the untrained head: "head 2 looks up register 1, 0.81 (0.06)".
+fn told_roles(h: usize, head: &HeadMeasures) -> Option<String> {
+    let told = |role: &Role| format!("{}, {}", role.words, both(Some(role.value), role.untrained));
+    let told: Vec<String> = head.roles.iter().map(told).collect();
+    (!told.is_empty()).then(|| format!("  head {h} {}", told.join("; ")))
+}
+
 fn place(site: AttentionSite, layer: usize) -> String {
     let what = match site {
         AttentionSite::Decoder => "",
@@ -66,6 +77,17 @@ fn place(site: AttentionSite, layer: usize) -> String {
         AttentionSite::Cross => "cross-attention, ",
     };
     format!("{what}layer {layer}")
+}
+
+/// Where heads all look alike: a sentence for each arm in which that is so in any run.
+pub fn alike(heads: &ExperimentHeads) -> Vec<String> {
+    let of = |arm: &ArmHeads| {
+        let known: Vec<&HeadAnalysis> = arm.runs.iter().filter_map(|run| run.analysis.as_ref()).collect();
+        let found: Vec<&&HeadAnalysis> = known.iter().filter(|analysis| !analysis.alike.is_empty()).collect();
+        let words = &found.first()?.alike.first()?.words;
+        Some(format!("{}, {} of {}: {words}", arm.label, found.len(), counted(known.len(), "run")))
+    };
+    heads.arms.iter().filter_map(of).collect()
 }
 
 /// How many heads each arm uses, one line an arm, and beside them how many training needs, where that was swept; empty where none
@@ -219,16 +241,25 @@ fn glossary(analysis: &HeadAnalysis) -> String {
     let flags = Flag::ALL.into_iter().filter(carried).map(|flag| format!("{}: {}", flag.name(), flag.about()));
     let measures = &analysis.measures;
     let nearest = "nearest: The most similar head of the layer and the Jensen-Shannon divergence of its rows, in nats.";
+    let is_told = |role: &&RoleInfo| {
+        let heads = analysis.last().into_iter().flat_map(|step| &step.attentions).flat_map(|a| &a.heads);
+        heads.into_iter().any(|head| head.roles.iter().any(|own| own.role == role.key))
+    };
+    let roles = analysis.roles.iter().filter(is_told).map(|role| format!("role {}: {}.", role.title, role.rule));
     let measures = measures.iter().map(|measure| format!("{}: {}", measure.title, measure.glossary));
-    let entries: Vec<String> =
-        measures.chain([nearest.to_string()]).chain(flags).map(|entry| wrapped(&entry, LINE).join("\n  ")).collect();
+    let entries: Vec<String> = measures
+        .chain([nearest.to_string()])
+        .chain(flags)
+        .chain(roles)
+        .map(|entry| wrapped(&entry, LINE).join("\n  "))
+        .collect();
     entries.join("\n")
 }
 
 #[cfg(test)]
 mod tests {
     use data::metrics::{ACCURACY, LOSS, Scores};
-    use runs::heads::{ArmHeads, HeadsUsed, MeasureValue, OfRun, RunHeads, SCHEMA_VERSION, Tolerance, Unit};
+    use runs::heads::{HeadsUsed, MeasureValue, OfRun, RunHeads, SCHEMA_VERSION, Tolerance, Unit};
 
     use super::*;
 
@@ -261,6 +292,8 @@ mod tests {
             samples: 64,
             scored: 1,
             measures,
+            roles: vec![],
+            alike: vec![],
             shown: vec![],
             steps,
             pruning: None,
@@ -283,6 +316,7 @@ mod tests {
             .collect(),
             nearest: Some(Nearest { head: 1, divergence: scale / 3.0 }),
             flags,
+            roles: vec![],
         };
         let attention = |scale, flags: Vec<Flag>| AttentionAnalysis {
             site: AttentionSite::Decoder,
@@ -294,6 +328,7 @@ mod tests {
         let step = |step, scale, flags| StepAnalysis {
             step,
             scores: Scores::default().with(&LOSS, scale).with(&ACCURACY, 1.0 - scale / 2.0),
+            answers: None,
             attentions: vec![attention(scale, flags)],
         };
         let measures = vec![
@@ -362,7 +397,7 @@ mod tests {
 
     #[test]
     fn a_run_says_how_many_of_its_heads_it_uses() {
-        let step = StepAnalysis { step: 0, scores: Scores::default(), attentions: vec![] };
+        let step = StepAnalysis { step: 0, scores: Scores::default(), answers: None, attentions: vec![] };
         let analysis = HeadAnalysis { pruning: Some(pruning()), ..analysis(vec![], 1, vec![step]) };
         let text = table(&analysis);
         let part: Vec<&str> = text.split("\n\n").filter(|part| part.starts_with("heads used")).collect();
@@ -383,7 +418,7 @@ mod tests {
             let analysis = HeadAnalysis { pruning, ..analysis(vec![], 1, vec![]) };
             let run = RunHeads { pair: 3, directory: String::new(), analysis: Some(analysis), problem: None };
             let (name, label) = (label.into(), label.into());
-            ArmHeads { name, label, measures: vec![], untrained: None, last: None, runs: vec![run] }
+            ArmHeads { name, label, measures: vec![], roles: vec![], untrained: None, last: None, runs: vec![run] }
         };
         let heads = |arms| ExperimentHeads { schema_version: SCHEMA_VERSION, name: "sweep".into(), arms };
         let few = Pruning { points: pruning().points.split_off(1), ..pruning() };
@@ -412,7 +447,7 @@ mod tests {
                 maps: None,
             };
             let attentions: Vec<AttentionAnalysis> = sites.iter().map(attention).collect();
-            let step = StepAnalysis { step: 0, scores: Scores::default(), attentions };
+            let step = StepAnalysis { step: 0, scores: Scores::default(), answers: None, attentions };
             table(&analysis(vec![], usize::from(!sites.is_empty()), vec![step]))
         };
         let text = of(&[AttentionSite::Decoder, AttentionSite::Encoder, AttentionSite::Cross]);

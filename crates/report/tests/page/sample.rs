@@ -3,10 +3,11 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
 use data::metrics::{ACCURACY, LOSS, Scores};
 use headcount_report::results::{Results, RunResult};
+use runs::forward::{ForwardPass, MaskKind, MaskedPass, Numbers, TracedAttention};
 use runs::heads::{
     ArmHeads, AttentionAnalysis, AttentionSite, ExperimentHeads, Flag, HeadAnalysis, HeadMeasures, HeadPlace,
-    HeadsUsed, MeasureInfo, MeasureValue, Nearest, OfRun, Pruning, PruningPoint, RunHeads, SCHEMA_VERSION, ShownMaps,
-    ShownSample, ShownToken, StepAnalysis, Tells, Tolerance, Unit,
+    HeadsUsed, MeasureInfo, MeasureValue, Nearest, OfRun, Pruning, PruningPoint, Role, RoleInfo, RunHeads,
+    SCHEMA_VERSION, ShownAnswers, ShownMaps, ShownSample, ShownToken, StepAnalysis, Tells, Tolerance, Unit,
 };
 
 /// L, the length of a sample.
@@ -27,6 +28,7 @@ pub fn heads(results: &Results, layers: usize, heads: impl Fn(&str) -> usize) ->
             name: arm.name.clone(),
             label: arm.label.clone(),
             measures: described(),
+            roles: roles(),
             untrained: None,
             last: None,
             runs: arm.runs.iter().enumerate().map(run).collect(),
@@ -62,6 +64,8 @@ fn analysis(name: &str, seed: u64, layers: usize, heads: usize, with_maps: bool)
         samples: 64,
         scored: 1500,
         measures: vec![],
+        roles: vec![],
+        alike: vec![],
         shown: if with_maps { (0..2).map(sample).collect() } else { vec![] },
         steps: steps.map(|step| analysed(step, layers, heads, with_maps)).collect(),
         pruning: with_maps.then(|| pruning(layers, heads)),
@@ -111,6 +115,7 @@ fn analysed(step: u64, layers: usize, heads: usize, with_maps: bool) -> StepAnal
     StepAnalysis {
         step,
         scores: Scores::default().with(&LOSS, 2.2 - 2.0 * trained).with(&ACCURACY, 0.125 + 0.8 * trained),
+        answers: with_maps.then(|| (0..2).map(|sample| answers(sample, trained)).collect()),
         attentions: (0..layers).map(attention).collect(),
     }
 }
@@ -135,7 +140,29 @@ fn measures(head: usize, heads: usize, trained: f64) -> HeadMeasures {
         measures: numbers.into_iter().chain([("needed".into(), MeasureValue::Parts(needed))]).collect(),
         nearest: (heads > 1).then_some(Nearest { head: (head + 1) % heads, divergence: 0.123_457 }),
         flags,
+        roles: if trained == 1.0 { vec![lookup(head)] } else { vec![] },
     }
+}
+
+fn lookup(head: usize) -> Role {
+    let words = format!("looks up register {}", head % REGISTERS);
+    Role { role: "lookup".into(), words, measure: "needed".into(), value: 0.8, untrained: Some(0.1) }
+}
+
+fn roles() -> Vec<RoleInfo> {
+    vec![RoleInfo { key: "lookup".into(), title: "lookup".into(), rule: "what is needed at least 0.4".into() }]
+}
+
+/// What is said of sample `sample`, wrong at every fourth scored position of the first, and at every eighth of the other.
+fn answers(sample: usize, trained: f64) -> ShownAnswers {
+    let scored = (0..LEN).filter_map(|position| token(position).target);
+    let answer = |(place, target): (usize, i32)| {
+        let is_wrong = place % (4 * (sample + 1)) == 0;
+        let (said, sure) = (if is_wrong { (target + 1) % 8 } else { target }, 0.2 + 0.7 * trained);
+        let other = if is_wrong { target } else { (target + 2) % 8 };
+        vec![(said, (1000.0 * sure).round() / 1000.0), (other, 0.05)]
+    };
+    scored.enumerate().map(answer).collect()
 }
 
 /// The measures of the heads: of every unit, one of several numbers.
@@ -175,4 +202,77 @@ fn bytes(head: usize, trained: f64) -> Vec<u8> {
         })
     };
     (0..2).flat_map(|_| (0..LEN).flat_map(row)).collect()
+}
+
+/// A pass of two heads over eight positions, with the numbers that its formulas give, as it is and without its causal mask.
+pub fn forward() -> ForwardPass {
+    const L: usize = 8;
+    const K: usize = 4;
+    let noise = |place: usize| ((place * 2_654_435_761 % 1000) as f32 / 500.0 - 1.0) * 1.5;
+    let made = |from: usize, count: usize| (0..count).map(|place| noise(from + place)).collect::<Vec<f32>>();
+    let numbers = |shape: &[usize], values: &[f32]| {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        Numbers { shape: shape.to_vec(), values: BASE64_STANDARD.encode(bytes) }
+    };
+    let (query, key, value) = (made(1, 2 * L * K), made(1000, 2 * L * K), made(2000, 2 * L * K));
+    let vector = |of: &[f32], head: usize, at: usize| of[(head * L + at) * K..][..K].to_vec();
+    let score = |head: usize, i: usize, j: usize| {
+        vector(&query, head, i).iter().zip(vector(&key, head, j)).map(|(a, b)| a * b).sum::<f32>() * 0.5
+    };
+    let rows = || (0..2).flat_map(|head| (0..L).map(move |i| (head, i)));
+    let scores: Vec<f32> =
+        rows().flat_map(|(head, i)| (0..L).map(move |j| score(head, i, j)).collect::<Vec<_>>()).collect();
+    let pass = |is_masked: bool| {
+        let map = |head: usize, i: usize| {
+            let row: Vec<f32> =
+                (0..L).map(|j| if is_masked && j > i { 0.0 } else { score(head, i, j).exp() }).collect();
+            let sum: f32 = row.iter().sum();
+            row.into_iter().map(|weight| weight / sum).collect::<Vec<f32>>()
+        };
+        let maps: Vec<f32> = rows().flat_map(|(head, i)| map(head, i)).collect();
+        let read = |head: usize, i: usize, c: usize| {
+            map(head, i).iter().enumerate().map(|(j, weight)| weight * vector(&value, head, j)[c]).sum::<f32>()
+        };
+        let context: Vec<f32> =
+            rows().flat_map(|(head, i)| (0..K).map(move |c| read(head, i, c)).collect::<Vec<_>>()).collect();
+        let output: Vec<f32> = (0..L)
+            .flat_map(|i| (0..2).flat_map(move |head| (0..K).map(move |c| read(head, i, c)).collect::<Vec<_>>()))
+            .collect();
+        let attention = TracedAttention {
+            site: AttentionSite::Decoder,
+            layer: 0,
+            input: numbers(&[L, 2 * K], &made(3000, L * 2 * K)),
+            query: numbers(&[2, L, K], &query),
+            key: numbers(&[2, L, K], &key),
+            value: numbers(&[2, L, K], &value),
+            scores: numbers(&[2, L, L], &scores),
+            maps: numbers(&[2, L, L], &maps),
+            context: numbers(&[2, L, K], &context),
+            output: numbers(&[L, 2 * K], &output),
+        };
+        let answers = vec![
+            vec![(6, 0.9), (1, 0.05)],
+            vec![(if is_masked { 7 } else { 2 }, 0.8), (if is_masked { 2 } else { 7 }, 0.1)],
+        ];
+        MaskedPass {
+            without: if is_masked { vec![] } else { vec![MaskKind::Causal] },
+            attentions: vec![attention],
+            answers,
+        }
+    };
+    ForwardPass {
+        name: "h2".into(),
+        task: "registers".into(),
+        step: 800,
+        sample: 0,
+        tokens: (0..L).map(token).collect(),
+        source: vec![],
+        d_model: 2 * K,
+        heads: 2,
+        kv_heads: 2,
+        d_head: K,
+        scale: 0.5,
+        masks: vec![MaskKind::Causal],
+        passes: vec![pass(true), pass(false)],
+    }
 }

@@ -122,6 +122,14 @@ fn all_files_are_written_and_rebuilt_to_the_same_bytes_from_the_folder_alone() {
     assert!(!text.contains("seconds"), "no wall-clock figure among what can be compared");
     let lines = |name: &str| fs::read_to_string(moved.join(name)).unwrap().lines().count();
     assert_eq!((lines("runs.csv"), lines("curves.csv")), (21, 1 + 2 * (17 + 160)));
+    // A column for every key in which the arms differ.
+    for (name, head, last) in [
+        ("runs.csv", "arm,model.heads,pair,seed,", "h8,8,9,9,"),
+        ("curves.csv", "arm,model.heads,split,step,", "h8,8,validation,"),
+    ] {
+        let text = fs::read_to_string(moved.join(name)).unwrap();
+        assert!(text.starts_with(head) && text.lines().any(|line| line.starts_with(last)), "{name}");
+    }
 }
 
 #[test]

@@ -93,6 +93,7 @@ fn heads() -> HeadAnalysis {
     let steps = vec![StepAnalysis {
         step: 20,
         scores: Scores::default().with(&LOSS, 0.5).with(&ACCURACY, 0.25),
+        answers: None,
         attentions: vec![],
     }];
     HeadAnalysis { schema_version: heads::SCHEMA_VERSION, steps, ..Default::default() }

@@ -1,8 +1,12 @@
 //! The command line as a whole: from the process's arguments to its exit code.
 
+pub mod names;
 pub mod values;
 
 use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -17,13 +21,14 @@ use crate::screen::output::{lose, print, shown, taken, tell};
 #[command(
     name = "trainer",
     version,
-    arg_required_else_help = true,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = format!(
         "{}\n\n\
         Examples:\n  \
-        trainer --config configs/h8.toml                    train 8 heads, 15 seconds\n  \
+        trainer --config h8                                 train 8 heads, 15 seconds\n  \
+        trainer compare h1-vs-h8                            one head against eight, 2 minutes\n  \
+        trainer report runs/h1-vs-h8 --open                 the same as a page\n  \
         trainer --config configs/h8.toml --set model.heads=2 --seed 1\n  \
         trainer --config configs/h8.toml --dry-run          what it would cost\n  \
         trainer tasks registers --show 3                    look at samples",
@@ -52,7 +57,12 @@ pub enum Command {
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
     stop::outlive_file_limits();
-    match Cli::try_parse() {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    if arguments.len() < 2 {
+        tell(first_steps());
+        return ExitCode::from(exit::USAGE);
+    }
+    match Cli::try_parse_from(meant(arguments)) {
         Ok(cli) => exit::end(run(&cli)),
         Err(error) if error.use_stderr() => {
             complain(&error);
@@ -66,6 +76,38 @@ pub fn main() -> ExitCode {
             exit::end(Ok(Success::Done))
         }
     }
+}
+
+/// What to begin with, for who gives no argument.
+fn first_steps() -> String {
+    "How many attention heads does a task need? Train matched arms and see.\n\n  \
+     trainer --config h8                      train 8 heads, 15 seconds\n  \
+     trainer compare h1-vs-h8                 one head against eight, 2 minutes\n  \
+     trainer report runs/h1-vs-h8 --open      what came of it, as a page\n  \
+     trainer tasks                            what there is to learn\n  \
+     trainer --help                           everything else\n\n\
+     Next: trainer --config h8"
+        .into()
+}
+
+/// A file alone means what is done with such a file: a config is trained, an experiment compared.
+fn meant(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let Some(first) = arguments.get(1).map(PathBuf::from) else { return arguments };
+    if first.extension().is_none_or(|extension| extension != "toml") {
+        return arguments;
+    }
+    let kind = match fs::read_to_string(&first) {
+        Ok(text) => names::kind_of(&text),
+        Err(_) if first.starts_with("experiments") => names::Kind::Experiment,
+        Err(_) => names::Kind::Config,
+    };
+    let word = match kind {
+        names::Kind::Config => "--config",
+        names::Kind::Experiment => "compare",
+    };
+    arguments.insert(1, word.into());
+    tell(format!("trainer {word} {}", first.display()));
+    arguments
 }
 
 /// Says what is wrong with the arguments, in colours where they hold nothing that a terminal would obey.

@@ -83,7 +83,7 @@ fn examine(setting: &Setting, run: Option<&OpenRun>, listener: &mut Listener) ->
     if let Some(run) = run {
         let checkpoint = latest_checkpoint(run)?;
         let initial = untrained.weights();
-        let trained = Trained { config, initial: &initial, trained: &checkpoint.model, step: checkpoint.step };
+        let trained = Trained { config, initial: &initial, trained: &checkpoint.model, step: checkpoint.step, device };
         if !listener.chain(|check| check.of_weights(&trained)) {
             return Ok(());
         }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use runs::{Checkpoint, OpenRun, RunDirectory, RunError};
 
+use crate::cli::names;
 use crate::machine::exit::Failure;
 use crate::screen::output::tell;
 
@@ -12,11 +13,7 @@ use crate::screen::output::tell;
 /// # Errors
 /// A folder that is none.
 pub fn run_directory(folder: &Path) -> Result<RunDirectory, Failure> {
-    let directory = RunDirectory::at(folder);
-    match directory.config_path().is_file() {
-        true => Ok(directory),
-        false => Err(Failure::usage(format!("{} is no run directory: it holds no config.toml", folder.display()))),
-    }
+    Ok(RunDirectory::at(names::run(folder)?))
 }
 
 /// The run in `folder`, which its user named, whose files must belong together.

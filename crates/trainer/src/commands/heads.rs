@@ -15,7 +15,7 @@ use crate::cli::values::parse_margin;
 use crate::machine::backend;
 use crate::machine::exit::{Failure, Success};
 use crate::screen::busy::Busy;
-use crate::screen::output::{print, print_json, tell};
+use crate::screen::output::{next, print, print_json, tell};
 
 /// Arguments of `heads`.
 #[derive(Args, Clone, Debug)]
@@ -44,6 +44,7 @@ pub fn run(arguments: &HeadsArguments) -> Result<Success, Failure> {
         print_json(&analysis);
     } else {
         print(terminal::heads_table(&analysis));
+        next(format!("trainer trace {}", arguments.run.display()));
     }
     Ok(Success::Done)
 }
@@ -60,7 +61,7 @@ fn tolerance(config: &Config, margin: f64) -> Tolerance {
 /// The analysis of the run in `folder`, kept there as heads.json; with a margin it is pruned, and `anew` makes it again.
 pub fn of_run(folder: &Path, prune: Option<f64>, anew: bool) -> Result<HeadAnalysis, Failure> {
     let run = open_run(folder)?;
-    refuse_linked(folder)?;
+    refuse_linked(run.directory().path())?;
     let device = device(run.config().backend)?;
     let pruned = prune.map(|margin| tolerance(run.config(), margin));
     let busy = Busy::new("heads");
@@ -92,7 +93,7 @@ pub fn of_experiment(runs: &ExperimentRuns) -> Result<ExperimentHeads, Failure> 
 }
 
 /// Where heads are analysed: the same backend for every run, so that numbers compare, but for builds without it.
-fn device(of_run: Backend) -> Result<Device, Failure> {
+pub fn device(of_run: Backend) -> Result<Device, Failure> {
     let built = backend::built();
     let backend = if built.contains(&Backend::Flex) { Backend::Flex } else { of_run };
     let backend = if built.contains(&backend) { backend } else { built.first().copied().unwrap_or(backend) };

@@ -11,9 +11,9 @@ use report::{ExperimentReport, Results, TunedExperiment, terminal};
 use runs::{Experiment, Registration, RunDirectory, experiment};
 
 use super::files::refuse_linked;
-use super::heads;
+use super::{heads, trace};
 use crate::machine::exit::{Failure, Success};
-use crate::screen::output::{print, print_warning, tell};
+use crate::screen::output::{next, print, print_warning, tell};
 
 /// Arguments of `report`.
 #[derive(Args, Clone, Debug)]
@@ -42,6 +42,7 @@ pub fn run(arguments: &ReportArguments) -> Result<Success, Failure> {
     };
     match page {
         Some(page) if arguments.open => open(&page),
+        Some(_) => next(format!("trainer report {} --open", folder.display())),
         None if arguments.open => return Err(Failure::failed("there is no page to open")),
         _ => {}
     }
@@ -85,6 +86,9 @@ pub fn show(experiment: TunedExperiment, mixed: bool) -> Result<Shown, Failure> 
     match report.write(&runs.folder) {
         Ok(_) => {
             print_result(&terminal::summary(&report.results, &runs.folder));
+            for line in report.heads.iter().flat_map(terminal::heads_alike) {
+                print_warning(format!("{}{line}", terminal::WARNING));
+            }
             let used = report.heads.as_ref().map(|heads| terminal::heads_used(heads, &report.results));
             if let Some(used) = used.filter(|used| !used.is_empty()) {
                 print(format!("\n{used}"));
@@ -124,7 +128,8 @@ pub fn print_result(text: &str) {
 fn show_run(folder: &Path) -> Result<Option<PathBuf>, Failure> {
     let report = RunReport::read(&RunDirectory::at(folder)).map_err(Failure::failed)?;
     let analysis = if report.done { unless_failed(heads::of_run(folder, None, false)) } else { None };
-    let page = match report.write(folder, analysis.clone()) {
+    let forward = if report.done { trace::of_run(folder, 0).ok() } else { None };
+    let page = match report.write(folder, analysis.clone(), forward.as_ref()) {
         Err(error) if !error.is_unwritten() => return Err(Failure::failed(error)),
         page => page,
     };

@@ -9,12 +9,13 @@ use data::{Split, TrainingOrder};
 use runs::{Backend, Config, Lock, RunDirectory, RunError, State, Status, Summary, differences};
 
 use super::dry_run::{self, headline};
+use crate::cli::names::{self, Kind};
 use crate::cli::values::{overrides, parse_backend};
 use crate::machine::exit::{Failure, Success};
 use crate::machine::stop::Stop;
 use crate::machine::{backend, facts, memory};
 use crate::screen::dashboard::Dashboard;
-use crate::screen::output::{is_on_terminal, print, tell};
+use crate::screen::output::{is_on_terminal, next, print, tell};
 use crate::screen::progress::ProgressLine;
 use crate::training::arm::Arm;
 use crate::training::manifest::{BUILD, manifest};
@@ -78,6 +79,7 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     }
     let mut overrides = overrides(&arguments.overrides, arguments.seed, arguments.backend);
     overrides.extend(arguments.tensorboard.then(|| "train.tensorboard=true".to_string()));
+    let path = &names::file(Kind::Config, path)?;
     let config = Config::load(path, &overrides).map_err(Failure::usage)?;
     let threads = arguments.threads.map_or_else(facts::cores, usize::from);
     // SAFETY: nothing has started another thread yet.
@@ -98,7 +100,7 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
     {
         directory.open_as(&config).map_err(damaged)?;
         print(format!("{} is done already (--force trains it again).", directory.path().display()));
-        return done(&config, &directory, &summary);
+        return done(arguments, &config, &directory, &summary);
     }
     let device = backend::open(config.backend).map_err(Failure::usage)?;
     let lock = directory.create(&config).map_err(Failure::failed)?;
@@ -124,7 +126,7 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
         train(&config, &directory, &device, observer.as_mut(), stop.interrupter()).map_err(Failure::failed)?
     };
     match ending {
-        Ending::Done(summary) => done(&config, &directory, &summary),
+        Ending::Done(summary) => done(arguments, &config, &directory, &summary),
         Ending::Interrupted { step } => {
             let how = if arguments.force { "The same command without --force" } else { "The same command" };
             // What is said to be saved is looked at first.
@@ -142,8 +144,16 @@ pub fn run(arguments: &TrainArguments) -> Result<Success, Failure> {
 }
 
 /// Shows what came out; a run that diverged counts as a failure, also when it is only shown again.
-fn done(config: &Config, directory: &RunDirectory, summary: &Summary) -> Result<Success, Failure> {
+fn done(
+    arguments: &TrainArguments,
+    config: &Config,
+    directory: &RunDirectory,
+    summary: &Summary,
+) -> Result<Success, Failure> {
     print(result(config, directory, summary));
+    if !(arguments.quiet || arguments.worker) {
+        next(format!("trainer report {} --open", directory.path().display()));
+    }
     match summary.status {
         Status::Finished => Ok(Success::Done),
         Status::Diverged { step } => Err(Failure::diverged(diverged(config, directory, step))),

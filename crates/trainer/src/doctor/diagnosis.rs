@@ -30,14 +30,13 @@ impl Diagnosis {
         let (ok, skipped) =
             (count(|outcome| matches!(outcome, Checked::Ok { .. })), count(|o| matches!(o, Checked::Skipped { .. })));
         let failed = self.failed();
-        let mut skipped = if skipped == 0 { String::new() } else { format!(", {skipped} skipped") };
+        let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} skipped") };
         let warned: Vec<&str> =
             self.checks.iter().filter(|finding| finding.outcome.is_warned()).map(|finding| finding.check).collect();
-        if !warned.is_empty() {
-            skipped += &format!(", {} with a warning ({})", warned.len(), warned.join(", "));
-        }
+        let warned =
+            if warned.is_empty() { String::new() } else { format!(", but see the warning on {}", warned.join(", ")) };
         match failed[..] {
-            [] => format!("{ok} checks ok{skipped}: nothing wrong found"),
+            [] => format!("{ok} checks ok{skipped}: nothing wrong found{warned}"),
             [one] => format!("{ok} checks ok{skipped}, 1 failed: {one}"),
             [first, ..] => format!(
                 "{ok} checks ok{skipped}, {} failed: begin with the first, {first}; the others may follow from it",

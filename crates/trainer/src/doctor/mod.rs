@@ -61,6 +61,7 @@ pub const CHECKS: &[Check] = &[
     // Everything else would follow from a weight that is no number.
     Check::weights("finite weights", weights::finite, "every weight of the checkpoint is a number").ending_the_chain(),
     Check::weights("dead weights", weights::dead, "every column of every weight was trained"),
+    Check::weights("heads", weights::heads, "heads of a layer read differently, once they are trained"),
     Check::model("shapes", shapes::shapes, "every node of a forward pass has the shape that the config says"),
     Check::model(
         "inputs",

@@ -1,5 +1,6 @@
 //! The weights of a run: whether they are numbers, and whether all of them were trained.
 
+use burn::tensor::Device;
 use data::steps_per_pass;
 use runs::Config;
 
@@ -23,6 +24,32 @@ pub struct Trained<'a> {
     pub trained: &'a Weights,
     /// Its step.
     pub step: u64,
+    /// Where it is computed on.
+    pub device: &'a Device,
+}
+
+/// Heads that read alike do the work of one. Before training they all do.
+pub fn heads(&Trained { config, trained, step, device, .. }: &Trained) -> Checked {
+    if step == 0 {
+        return Checked::skipped("the checkpoint is that of step 0: nothing is trained yet");
+    }
+    if config.model.heads < 2 || config.model.layers == 0 {
+        return Checked::skipped("there is one head in a layer, or none");
+    }
+    match analysis::heads_alike(config, trained, device) {
+        Ok(alike) if alike.is_empty() => Checked::ok(format!(
+            "step {step}: the heads of every attention read differently, by more than before training"
+        )),
+        Ok(alike) => {
+            let words: Vec<String> = alike.into_iter().map(|alike| alike.words).collect();
+            Checked::warned(
+                words.join(". "),
+                "the heads do the work of one: what is said of their number is not about heads that differ",
+                "train longer, or check the initialisation",
+            )
+        }
+        Err(error) => Checked::skipped(error.to_string()),
+    }
 }
 
 pub fn finite(&Trained { trained, step, .. }: &Trained) -> Checked {
@@ -46,7 +73,7 @@ pub fn finite(&Trained { trained, step, .. }: &Trained) -> Checked {
 }
 
 /// Without a gradient, AdamW only shrinks a weight, by a factor that follows from the schedule.
-pub fn dead(&Trained { config, initial, trained, step }: &Trained) -> Checked {
+pub fn dead(&Trained { config, initial, trained, step, .. }: &Trained) -> Checked {
     if step == 0 {
         return Checked::skipped("the checkpoint is that of step 0: nothing is trained yet");
     }

@@ -89,6 +89,11 @@ pub fn tell(text: impl Display) {
     drop(writeln!(stderr(), "{}", shown(&text.to_string())));
 }
 
+/// Names the next step, as a command, on standard error: what was asked for stays as it is for programs that read it.
+pub fn next(command: impl Display) {
+    tell(format!("\nNext: {command}"));
+}
+
 /// Prints a line to standard error as a warning, in yellow where colours are wanted.
 pub fn warn(text: impl Display) {
     let text = format!("warning: {text}");

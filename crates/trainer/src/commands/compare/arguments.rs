@@ -7,6 +7,7 @@ use clap::Args;
 use runs::experiment::{Experiment, Variant};
 use runs::{Backend, PlannedRun};
 
+use crate::cli::names::{self, Kind};
 use crate::cli::values::parse_backend;
 use crate::machine::exit::Failure;
 use crate::machine::stop::Stop;
@@ -50,7 +51,8 @@ impl ExperimentArguments {
     /// The experiment, whose arms fit into memory.
     pub fn load(&self) -> Result<Experiment, Failure> {
         let variant = Variant { seeds: self.seeds.clone(), set: self.set.clone() };
-        let mut experiment = Experiment::load_variant(&self.experiment, &variant).map_err(Failure::usage)?;
+        let mut experiment = Experiment::load_variant(&names::file(Kind::Experiment, &self.experiment)?, &variant)
+            .map_err(Failure::usage)?;
         if let Some(backend) = self.backend {
             experiment.arms.iter_mut().for_each(|arm| arm.config.backend = backend);
         }

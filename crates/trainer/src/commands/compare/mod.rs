@@ -21,7 +21,7 @@ use super::report;
 use crate::machine::backend;
 use crate::machine::exit::{Failure, Success};
 use crate::machine::stop::Stop;
-use crate::screen::output::{print, tell, warn};
+use crate::screen::output::{next, print, tell, warn};
 use crate::screen::text::count;
 use crate::training::manifest::manifest;
 use alone::alone;
@@ -107,6 +107,7 @@ pub fn run(arguments: &CompareArguments) -> Result<Success, Failure> {
     if failed > 0 {
         return Err(Failure::failed(format!("{failed} of {runs} runs failed; the same command tries them again")));
     }
+    next(format!("trainer report {} --open", folder.display()));
     recorded.map_or(Ok(Success::Done), |recorded| recorded.agrees_with(&shown.results))
 }
 

@@ -22,7 +22,7 @@ pub type Draw = Arc<dyn Fn(&mut Stream) -> Sample + Send + Sync>;
 
 /// A task with its parameters. Whoever implements it, with `Default` for the parameters that a config leaves out and serde's
 /// derived `Deserialize` (with `default` and `deny_unknown_fields`), can [`register`](crate::register) it; then configs may
-/// name it. `examples/own_task.rs` is one from outside this crate.
+/// name it. `examples/define_task.rs` is one from outside this crate.
 pub trait Definition: Any + fmt::Debug + Send + Sync {
     /// The name in a config: lower-case letters, digits and `_`. The same for all parameters.
     fn kind(&self) -> &'static str;

@@ -1,6 +1,6 @@
-//! A task that another crate defines, registers and reads: that of `examples/own_task.rs`.
+//! A task that another crate defines, registers and reads: that of `examples/define_task.rs`.
 
-#[path = "../examples/own_task.rs"]
+#[path = "../examples/define_task.rs"]
 mod own_task;
 
 use headcount_data::{

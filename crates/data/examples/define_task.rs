@@ -1,6 +1,6 @@
 //! A task from outside the crate: defined, registered, read from TOML, drawn.
 //!
-//! `cargo run -p headcount-data --example own_task`
+//! `cargo run -p headcount-data --example define_task`
 
 use std::sync::Arc;
 

@@ -55,7 +55,11 @@ lines = [
     "`trainer compare FILE --check results.json` says whether a new result agrees with a recorded one.",
 ]
 record = {}
-groups = [("How many heads", root.glob("*.toml")), ("What is said of multi-head attention", (root / "claims").glob("*.toml"))]
+groups = [
+    ("How many heads", root.glob("*.toml")),
+    ("What is said of multi-head attention", (root / "claims").glob("*.toml")),
+    ("Beside published results", (root / "published").glob("*.toml")),
+]
 for title, files in groups:
     lines += ["", f"## {title}"]
     for path in sorted(files):

@@ -82,10 +82,12 @@ pub fn analyse(
 
 /// What is remarkable about each head, and what it is for, by the numbers as they are kept.
 fn judge(analysis: &mut StepAnalysis, untrained: Option<&StepAnalysis>, parts: &[String]) {
+    // Untrained heads are held against no others.
+    let is_trained = untrained.is_some();
     let before = untrained.map_or_else(|| analysis.attentions.clone(), |untrained| untrained.attentions.clone());
     for (attention, before) in analysis.attentions.iter_mut().zip(&before) {
         let count = attention.heads.len();
-        let untrained = mean_divergence(&before.divergence).unwrap_or_default();
+        let untrained = mean_divergence(&before.divergence).filter(|_| is_trained).unwrap_or_default();
         for (head, before) in attention.heads.iter_mut().zip(&before.heads) {
             head.flags = flags(head, count, untrained);
             head.roles = roles(head, before, parts);

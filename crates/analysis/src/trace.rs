@@ -61,11 +61,14 @@ pub fn forward_pass(open: &OpenRun, sample: u64, device: &Device) -> Result<Forw
         return Err(TraceError::Numbers { task: task.kind().into() });
     }
     let masks: Vec<MaskKind> = MaskKind::ALL.into_iter().filter(|&mask| has(config, &batch, mask)).collect();
-    let choices = 0..1usize << masks.len();
+    // A decoder beside an encoder is always causal.
+    let can_go = |mask: &&MaskKind| **mask != MaskKind::Causal || !config.model.has_encoder();
+    let removable: Vec<MaskKind> = masks.iter().filter(can_go).copied().collect();
+    let choices = 0..1usize << removable.len();
     let mut passes = vec![];
     for choice in choices {
         let without: Vec<MaskKind> =
-            masks.iter().enumerate().filter(|(place, _)| choice >> place & 1 == 1).map(|(_, mask)| *mask).collect();
+            removable.iter().enumerate().filter(|(place, _)| choice >> place & 1 == 1).map(|(_, mask)| *mask).collect();
         passes.push(masked(config, weights.as_ref(), step, &batch, without, device)?);
     }
     let ShownSample { tokens, source, .. } = shown(&batch, 0, task, sample);

@@ -29,7 +29,8 @@ pub struct ForwardPass {
     pub scale: f64,
     /// The masks that the model has.
     pub masks: Vec<MaskKind>,
-    /// The model as it is first, then with every choice of masks left out.
+    /// The model as it is first, then with every choice left out of those masks that it can be without: a decoder beside an encoder
+    /// is always causal.
     pub passes: Vec<MaskedPass>,
 }
 

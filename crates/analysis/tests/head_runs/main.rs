@@ -420,7 +420,7 @@ fn an_experiment_has_all_its_runs() {
         let of_arm = records.iter().zip(&heads).filter(|(record, _)| record.plan.arm == arm);
         of_arm.map(|(_, run)| outline(run)).collect::<Vec<_>>()
     };
-    let (timeline, ends) = ((vec![0, 100, 800], true, None), (vec![0, 800], false, None));
+    let (timeline, ends) = ((vec![0, 100, 800], true, None), (vec![0, 800], true, None));
     assert_eq!(runs("h1"), [(vec![], false, Some("diverged at step 7")), timeline.clone(), ends.clone()]);
     assert_eq!(runs("h2"), [timeline, ends, (vec![], false, Some("stopped after step 90"))]);
     // The run of an arm that has a timeline is pruned, the others are not.

@@ -23,6 +23,7 @@ function forwardSection(section) {
   const pass = data.forward;
   if (!pass?.passes[0]?.attentions.length) return false;
   const places = pass.passes[0].attentions.map(({ site, layer }, index) => [String(index), `${SITES[site]}, layer ${layer}`]);
+  const removable = pass.masks.filter((mask) => pass.passes.some(({ without }) => without.includes(mask)));
   const state = { place: 0, off: new Set(), head: 0, query: 0, key: 0 };
   const strip = el("div"), steps = el("ol", { class: "steps" });
   const slider = el("input", { type: "range", id: "forward-query", min: 0, oninput: () => { state.query = Number(slider.value); state.key = null; draw(); } });
@@ -132,7 +133,7 @@ function forwardSection(section) {
     el("p", { class: "note" }, `Validation sample ${pass.sample} of ${pass.task}, ${pass.step === 0 ? "untrained" : `after step ${whole(pass.step)}`}. Colours: blue above 0, orange below; hatched: forbidden.`),
     el("div", { class: "controls" },
       places.length > 1 ? picker("Attention", places, "0", (value) => { state.place = Number(value); start(); draw(); }) : null,
-      pass.masks.length ? el("fieldset", {}, el("legend", {}, "Masks"), pass.masks.map((mask) => choice("checkbox", mask, true, (on) => { on ? state.off.delete(mask) : state.off.add(mask); draw(); }, { "aria-label": `${mask} mask`, name: `mask-${mask}` }))) : null),
+      removable.length ? el("fieldset", {}, el("legend", {}, "Masks"), removable.map((mask) => choice("checkbox", mask, true, (on) => { on ? state.off.delete(mask) : state.off.add(mask); draw(); }, { "aria-label": `${mask} mask`, name: `mask-${mask}` }))) : null),
     el("div", { class: "controls" }, el("label", { class: "slide" }, "Query", slider, told), el("label", { class: "slide" }, "Key", keySlider, keyTold)),
     strip, steps);
   section.hidden = false;

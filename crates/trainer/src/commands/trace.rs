@@ -58,8 +58,13 @@ pub fn run(arguments: &TraceArguments) -> Result<Success, Failure> {
     let mut without: Vec<MaskKind> = arguments.without.iter().map(|&mask| mask.into()).collect();
     without.sort();
     without.dedup();
-    if let Some(absent) = without.iter().find(|mask| !pass.masks.contains(mask)) {
-        return Err(Failure::usage(format!("--without {0}: the model has no {0} mask in this sample", absent.name())));
+    let can_go = |mask: &MaskKind| pass.passes.iter().any(|masked| masked.without.contains(mask));
+    if let Some(absent) = without.iter().find(|mask| !can_go(mask)) {
+        let why = match pass.masks.contains(absent) {
+            true => "a decoder beside an encoder is always causal".to_string(),
+            false => format!("the model has no {} mask in this sample", absent.name()),
+        };
+        return Err(Failure::usage(format!("--without {}: {why}", absent.name())));
     }
     let last = pass.tokens.iter().rposition(|token| token.target.is_some()).unwrap_or_default();
     let query = arguments.query.unwrap_or(last);
@@ -72,7 +77,7 @@ pub fn run(arguments: &TraceArguments) -> Result<Success, Failure> {
     })?;
     print(told);
     let run = arguments.run.display();
-    next(match without.is_empty() && pass.masks.contains(&MaskKind::Causal) {
+    next(match without.is_empty() && can_go(&MaskKind::Causal) {
         true => format!("trainer trace {run} --without causal"),
         false => format!("trainer report {run} --open"),
     });

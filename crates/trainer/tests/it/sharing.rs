@@ -223,6 +223,13 @@ fn tensorboard_has_every_line_once() {
     ] {
         assert!(exported.windows(part.len()).any(|window| window == part.as_bytes()), "{part}");
     }
+    // As TensorBoard reads it, where Python has that.
+    let python = |arguments: &[&str]| Command::new("python3").args(arguments).stderr(Stdio::null()).output();
+    if python(&["-c", "import tensorboard, PIL"]).is_ok_and(|found| found.status.success()) {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/read_tensorboard.py");
+        let read = python(&[script, place.path().join("board").to_str().unwrap()]).unwrap();
+        assert!(read.status.success() && String::from_utf8_lossy(&read.stdout).contains("curves, 2 maps"), "{read:?}");
+    }
     // Again with --force: nothing of the old one is left.
     place.run("--config small.toml --quiet --tensorboard --force").expect(0);
     assert_eq!(records(&events()), 1 + lines);

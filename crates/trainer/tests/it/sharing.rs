@@ -5,6 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::compare::comparable;
+#[cfg(target_os = "linux")]
+use crate::compare::workers_of;
 use crate::durable::times;
 use crate::support::*;
 
@@ -94,12 +96,7 @@ fn processes_that_are_killed_lose_nothing_and_do_nothing_twice() {
     assert_as_serial(&place);
 }
 
-/// Processes that a process has started.
-fn children_of(parent: &Child) -> Vec<u32> {
-    let listed = Command::new("pgrep").args(["-P", &parent.id().to_string()]).output().unwrap();
-    String::from_utf8(listed.stdout).unwrap().lines().map(|line| line.parse().unwrap()).collect()
-}
-
+#[cfg(target_os = "linux")]
 fn send(name: &str, process: u32) {
     drop(Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status());
 }
@@ -111,8 +108,8 @@ fn a_process_that_wakes_up_too_late_does_no_harm() {
     let place = place();
     let late = start(&place, "compare test.toml --jobs 1 --patience 1");
     let working = place.path().join("runs/test/working");
-    wait_until("a worker", || !children_of(&late).is_empty() && working.is_dir());
-    let stopped: Vec<u32> = [late.id()].into_iter().chain(children_of(&late)).collect();
+    wait_until("a worker", || !workers_of(late.id()).is_empty() && working.is_dir());
+    let stopped: Vec<u32> = [late.id()].into_iter().chain(workers_of(late.id())).collect();
     stopped.iter().for_each(|process| send("STOP", *process));
     let began = Instant::now();
     place.run("compare test.toml --jobs 2 --patience 1").expect(0);

@@ -52,7 +52,7 @@ class Decoder:
         return self.linear(f"{path}.output", merged)
 
     def embedded(self, path, read):
-        """Tokens [B, L] or numbers [B, L, I] to [B, L, D]; the first position is the read-out's, where there is one."""
+        """Tokens [B, L] or numbers [B, L, F] to [B, L, D]; the first position is the read-out's, where there is one."""
         if path == "" and "readout" in self.w:
             first = self.w["readout"].expand(read.shape[0], 1, -1)
             return torch.cat([first, self.plain(path, read[:, 1:])], dim=1)
@@ -88,7 +88,7 @@ class Decoder:
         return self.norm(f"{path}norm", x)
 
     def __call__(self, read, source=None, source_padding=None, padding=None):
-        """Tokens [B, L] or numbers [B, L, I] to what is said at each position, [B, L, outputs]."""
+        """Tokens [B, L] or numbers [B, L, F] to what is said at each position, [B, L, outputs]."""
         memory = None
         if source is not None:
             source_padding = source_padding[:, None, None, :]

@@ -7,7 +7,7 @@ use model::{Call, Input, Source};
 
 /// A batch on a device, with its scored positions picked out.
 pub struct DeviceBatch {
-    /// Tokens `[B, L]`, or numbers `[B, L, I]`.
+    /// Tokens `[B, L]`, or numbers `[B, L, F]`.
     pub input: Input,
     /// Flat positions `b·L + t` that are scored, `[N]`.
     pub scored: Tensor<1, Int>,
@@ -17,8 +17,7 @@ pub struct DeviceBatch {
     pub samples: Vec<usize>,
     /// What an encoder reads, in sequence-to-sequence tasks.
     pub source: Option<DeviceSource>,
-    /// `[B, L]`, row-major: true = padding. None where there is none, or where the only stack that reads the positions is a causal
-    /// decoder beside an encoder: padding comes last, where such a stack reads nothing of it.
+    /// [`data::Batch::padding_told`].
     padding: Option<Vec<bool>>,
 }
 
@@ -56,10 +55,10 @@ impl DeviceSource {
 /// What a model reads of `batch`: its numbers where it has some to read, or else its tokens.
 pub fn input(batch: &data::Batch, device: &Device) -> Input {
     let (b, l) = (batch.batch, batch.len);
-    match batch.numbers.as_ref().map(|numbers| &numbers.inputs).filter(|inputs| !inputs.is_empty()) {
+    match batch.numbers_read() {
         Some(inputs) => {
             let width = inputs.len() / (b * l).max(1);
-            Input::Numbers(Tensor::from_data(TensorData::new(inputs.clone(), [b, l, width]), device))
+            Input::Numbers(Tensor::from_data(TensorData::new(inputs.to_vec(), [b, l, width]), device))
         }
         None => Input::Tokens(Tensor::from_data(TensorData::new(batch.tokens.clone(), [b, l]), device)),
     }
@@ -68,18 +67,14 @@ pub fn input(batch: &data::Batch, device: &Device) -> Input {
 impl Answers {
     /// Flat positions that are scored, and what should be said there.
     fn of(batch: &data::Batch, device: &Device) -> (Vec<i32>, Self) {
-        let numbers = batch.numbers.as_ref().filter(|numbers| !numbers.targets.is_empty());
-        let Some(numbers) = numbers else {
+        if batch.numbers_asked().is_none() {
             let (positions, on_host) = batch.scored_positions();
             let targets = Tensor::from_data(TensorData::new(on_host.clone(), [on_host.len()]), device);
             return (positions, Self::Classes { targets, on_host });
-        };
-        let width = numbers.targets.len() / numbers.scored.len().max(1);
-        let scored = || numbers.scored.iter().enumerate().filter(|(_, scored)| **scored).map(|(position, _)| position);
-        let row = |position: usize| &numbers.targets[position * width..(position + 1) * width];
-        let on_host: Vec<f32> = scored().flat_map(row).copied().collect();
-        let positions: Vec<i32> = scored().map(|position| position as i32).collect();
-        let targets = Tensor::from_data(TensorData::new(on_host.clone(), [positions.len(), width]), device);
+        }
+        let (positions, on_host) = batch.scored_numbers();
+        let shape = [positions.len(), on_host.len() / positions.len().max(1)];
+        let targets = Tensor::from_data(TensorData::new(on_host.clone(), shape), device);
         (positions, Self::Numbers { targets, on_host })
     }
 }
@@ -93,14 +88,13 @@ impl DeviceBatch {
         let (positions, answers) = Answers::of(batch, device);
         let n = positions.len();
         let samples = positions.iter().map(|&position| position as usize / batch.len).collect();
-        let has_padding = batch.source.is_none() && batch.padding.contains(&true);
         Some(Self {
             input: input(batch, device),
             scored: Tensor::from_data(TensorData::new(positions, [n]), device),
             answers,
             samples,
             source: DeviceSource::new(batch, device),
-            padding: has_padding.then(|| batch.padding.clone()),
+            padding: batch.padding_told().map(<[bool]>::to_vec),
         })
     }
 
@@ -132,19 +126,17 @@ impl Tally {
     /// The tally of one batch's losses `[N]` and logits `[N, outputs]`.
     pub fn of(losses: Tensor<1>, logits: Tensor<2>, batch: &DeviceBatch) -> Self {
         let mut whole = Self::default();
-        of_positions(losses, logits, batch).into_iter().for_each(|one| whole.add(one));
+        each_position(losses, logits, batch, |_, one| whole.add(one));
         whole
     }
 
     /// The tallies of each sample of one batch, in their order, of those that have a scored position, with the sample.
     pub fn of_samples(losses: Tensor<1>, logits: Tensor<2>, batch: &DeviceBatch) -> Vec<(usize, Self)> {
         let mut tallies: Vec<(usize, Self)> = vec![];
-        for (own, &sample) in of_positions(losses, logits, batch).into_iter().zip(&batch.samples) {
-            match tallies.last_mut() {
-                Some((last, tally)) if *last == sample => tally.add(own),
-                _ => tallies.push((sample, own)),
-            }
-        }
+        each_position(losses, logits, batch, |place, own| match tallies.last_mut() {
+            Some((last, tally)) if *last == batch.samples[place] => tally.add(own),
+            _ => tallies.push((batch.samples[place], own)),
+        });
         tallies
     }
 
@@ -185,27 +177,27 @@ impl Tally {
     }
 }
 
-/// The tally of every scored position, in their order.
-fn of_positions(losses: Tensor<1>, logits: Tensor<2>, batch: &DeviceBatch) -> Vec<Tally> {
+/// Gives every scored position's place among them and its tally, in their order.
+fn each_position(losses: Tensor<1>, logits: Tensor<2>, batch: &DeviceBatch, mut give: impl FnMut(usize, Tally)) {
     let losses = losses.into_data();
     let losses = losses.iter::<f32>().map(f64::from);
     match &batch.answers {
         Answers::Classes { on_host, .. } => {
             let predicted = logits.argmax(1).into_data();
             let is_right = predicted.iter::<i64>().zip(on_host).map(|(guess, &target)| guess == i64::from(target));
-            let one = |(loss, is_right)| Tally { loss, correct: u64::from(is_right), scored: 1, absolute: None };
-            losses.zip(is_right).map(one).collect()
+            for (place, (loss, is_right)) in losses.zip(is_right).enumerate() {
+                give(place, Tally { loss, correct: u64::from(is_right), scored: 1, absolute: None });
+            }
         }
         Answers::Numbers { on_host, .. } => {
             let width = on_host.len() / batch.samples.len().max(1);
             let said: Vec<f32> = logits.into_data().iter::<f32>().collect();
             let rows = said.chunks(width.max(1)).zip(on_host.chunks(width.max(1)));
-            let error = |(said, right): (&[f32], &[f32])| {
+            for (place, (loss, (said, right))) in losses.zip(rows).enumerate() {
                 let errors = said.iter().zip(right).map(|(&said, &right)| (f64::from(said) - f64::from(right)).abs());
-                errors.sum::<f64>() / width as f64
-            };
-            let one = |(loss, absolute)| Tally { loss, correct: 0, scored: 1, absolute: Some(absolute) };
-            losses.zip(rows.map(error)).map(one).collect()
+                let absolute = Some(errors.sum::<f64>() / width as f64);
+                give(place, Tally { loss, correct: 0, scored: 1, absolute });
+            }
         }
     }
 }

@@ -193,6 +193,6 @@ fn importance(
 }
 
 /// The numbers of a tensor, row-major.
-fn host<const N: usize>(tensor: Tensor<N>) -> Vec<f32> {
+pub(crate) fn host<const N: usize>(tensor: Tensor<N>) -> Vec<f32> {
     tensor.into_data().iter::<f32>().collect()
 }

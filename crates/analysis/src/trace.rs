@@ -2,7 +2,7 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use data::{Batch, Generator, IGNORE, Split};
 use model::{Call, Decoder, Source, Trace, parameters};
 use runs::{
@@ -12,7 +12,9 @@ use runs::{
 };
 use thiserror::Error;
 
-use crate::{HeadError, answers::answer, batch::DeviceBatch, limits::TRACED_NUMBERS, run::Run, samples::shown};
+use crate::{
+    HeadError, answers::answer, batch::DeviceBatch, effects::host, limits::TRACED_NUMBERS, run::Run, samples::shown,
+};
 
 /// Why a pass can't be shown.
 #[derive(Debug, Error)]
@@ -161,8 +163,4 @@ fn attentions(config: &Config, trace: &Trace) -> Vec<TracedAttention> {
 fn numbers(tensor: &architecture::HostTensor) -> Numbers {
     let bytes: Vec<u8> = tensor.values.iter().flat_map(|value| value.to_le_bytes()).collect();
     Numbers { shape: tensor.shape[1..].to_vec(), values: BASE64_STANDARD.encode(bytes) }
-}
-
-fn host(tensor: Tensor<2>) -> Vec<f32> {
-    tensor.into_data().iter::<f32>().collect()
 }

@@ -1,7 +1,7 @@
 //! Trained heads beside untrained ones, by their maps alone.
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use model::{Call, Decoder, parameters};
 use runs::{
     Config, Tensors,
@@ -11,6 +11,7 @@ use runs::{
 use crate::{
     HeadError,
     batch::DeviceBatch,
+    effects::host,
     maps::Maps,
     samples::Samples,
     similarity::{alike_heads, are_alike, divergence, mean_divergence},
@@ -61,8 +62,4 @@ fn differences(
         }
     }
     Ok(differences)
-}
-
-fn host(tensor: Tensor<4>) -> Vec<f32> {
-    tensor.into_data().iter::<f32>().collect()
 }

@@ -155,6 +155,22 @@ impl Batch {
         Self { batch, len, tokens, targets, padding: vec![false; batch * len], source: None, numbers: None }
     }
 
+    /// The numbers that are read, `[B, L, F]`; `None` where tokens are.
+    pub fn numbers_read(&self) -> Option<&[f32]> {
+        self.numbers.as_ref().map(|numbers| &*numbers.inputs).filter(|inputs| !inputs.is_empty())
+    }
+
+    /// The numbers that should be said, and where; `None` where classes are asked for.
+    pub fn numbers_asked(&self) -> Option<&Numbers> {
+        self.numbers.as_ref().filter(|numbers| !numbers.targets.is_empty())
+    }
+
+    /// The padding that a model is told of, `[B, L]`. None where there is none, nor beside a source: there it comes last, where a
+    /// causal decoder reads nothing of it.
+    pub fn padding_told(&self) -> Option<&[bool]> {
+        (self.source.is_none() && self.padding.contains(&true)).then_some(&*self.padding)
+    }
+
     /// Samples `rows` of the batch.
     ///
     /// # Panics

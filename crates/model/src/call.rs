@@ -12,7 +12,7 @@ use crate::trace::Trace;
 pub enum Input {
     /// `[B, L]`, each in `0..V`.
     Tokens(Tensor<2, Int>),
-    /// `[B, L, I]`.
+    /// `[B, L, F]`.
     Numbers(Tensor<3>),
 }
 

@@ -93,7 +93,7 @@ impl Decoder {
         })
     }
 
-    /// `input`, tokens `[B, L]`, each in `0..V`, or numbers `[B, L, I]`, to logits (or the numbers that are said) where they are
+    /// `input`, tokens `[B, L]`, each in `0..V`, or numbers `[B, L, F]`, to logits (or the numbers that are said) where they are
     /// wanted. What stands at the first position of a model with a read-out does not matter: its own vector is read there.
     ///
     /// Tokens and scored positions aren't checked against their range, which would mean to wait for the device: beyond it
@@ -132,7 +132,7 @@ impl Decoder {
         Ok(Cache::new(layers, memory, batch, capacity))
     }
 
-    /// Reads `input`, tokens `[B, L]` or numbers `[B, L, I]`, after those that `cache` holds, adds them to it, and gives the logits that
+    /// Reads `input`, tokens `[B, L]` or numbers `[B, L, F]`, after those that `cache` holds, adds them to it, and gives the logits that
     /// [`Decoder::forward`] would give at their positions after reading everything at once. Scored positions and padding
     /// are those of the new tokens.
     ///

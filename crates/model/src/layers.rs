@@ -71,7 +71,7 @@ impl NumberInput {
         }
     }
 
-    /// `[B, L, I]` to `[B, L, D]`.
+    /// `[B, L, F]` to `[B, L, D]`.
     pub fn forward(&self, numbers: Tensor<3>) -> Tensor<3> {
         match (&self.linear, &self.up, &self.down) {
             (Some(linear), _, _) => projected(linear, numbers),

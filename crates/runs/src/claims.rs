@@ -11,10 +11,12 @@
 //! later claim, and puts nothing to rest. Exactly one attempt gets the run's name, as a rename onto a folder that is not empty is
 //! refused.
 
+mod token;
+
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions},
-    io::{ErrorKind, Seek, Write},
+    fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -25,13 +27,14 @@ use crate::{
     files, layout, limits,
 };
 
+pub use token::Token;
+use token::{NONCE, boot, generations, is_free, tidy};
+
 /// The folder beside the runs that are worked on.
 pub const WORKING: &str = "working";
 
 /// How long a claim may stay as it is before its holder is taken for dead.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// How many beats a holder has in that time.
-const BEATS: u32 = 12;
 
 /// The claims that this process looks at: what it saw of them, and since when.
 #[derive(Debug)]
@@ -59,21 +62,6 @@ pub struct Claim {
     run: RunDirectory,
     /// Where it is worked on.
     attempt: RunDirectory,
-}
-
-/// A name that only one process holds.
-#[derive(Debug)]
-pub struct Token {
-    path: PathBuf,
-    /// The name without its generation.
-    name: String,
-    generation: u64,
-    nonce: String,
-    /// Locked, where the file system has locks: the system lets go of it when this process ends.
-    file: File,
-    beats: u64,
-    last: Instant,
-    patience: Duration,
 }
 
 /// What came of asking for a name.
@@ -117,7 +105,7 @@ impl Claims {
             token.give_back()?;
             return Ok(Asked::Done);
         }
-        let attempt = RunDirectory::at(working.join(format!("{}-{}", token.generation, token.nonce)).join(&name));
+        let attempt = RunDirectory::at(working.join(token.attempt()).join(&name));
         if let Err(error) = bring(run, &working, &name, &attempt) {
             token.give_back()?;
             return Err(error);
@@ -234,103 +222,6 @@ impl Claim {
     }
 }
 
-impl Token {
-    /// Makes the claim; `None` where it is there.
-    fn make(working: &Path, name: &str, generation: u64, patience: Duration) -> Result<Option<Self>, RunError> {
-        let nonce = nonce();
-        let path = working.join(format!("{name}.{generation}"));
-        let temporary = working.join(format!("{name}.{nonce}{}", layout::TEMPORARY));
-        let create = |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).open(path);
-        let file = create(&temporary).map_err(RunError::io("create", &temporary))?;
-        let mut token =
-            Self { path, name: name.into(), generation, nonce, file, beats: 0, last: Instant::now(), patience };
-        // With its lock and its content, so that nobody finds it without.
-        let _ = token.file.try_lock(); // where there are none, beats tell
-        let written = token.write();
-        let linked = written.map(|()| fs::hard_link(&temporary, &token.path));
-        // The answer to a link that was made can get lost on a network, and asking again finds it there.
-        let has_two_names = has_two_names(&token.file);
-        files::remove(&temporary)?;
-        match linked? {
-            Ok(()) => Ok(Some(token)),
-            Err(_) if has_two_names => Ok(Some(token)),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
-            // A file system without second names.
-            Err(_) => match create(&token.path) {
-                Ok(file) => {
-                    token.file = file;
-                    let _ = token.file.try_lock();
-                    token.write()?;
-                    Ok(Some(token))
-                }
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
-                Err(error) => Err(RunError::io("create", &token.path)(error)),
-            },
-        }
-    }
-
-    fn write(&mut self) -> Result<(), RunError> {
-        let (process, host, boot) = (std::process::id(), host(), boot().unwrap_or_default());
-        let content = format!("process {process} on {host}\n{boot}\n{}\n{:020}\n", self.nonce, self.beats);
-        let rewound = self.file.rewind();
-        let written =
-            rewound.and_then(|()| self.file.write_all(content.as_bytes())).and_then(|()| self.file.sync_data());
-        written.map_err(RunError::io("write", &self.path))
-    }
-
-    /// See [`Claim::beat`].
-    ///
-    /// # Errors
-    /// Where it can't be written.
-    pub fn beat(&mut self) -> Result<bool, RunError> {
-        if self.last.elapsed() < self.patience / BEATS {
-            return Ok(true);
-        }
-        if !self.is_held()? {
-            return Ok(false);
-        }
-        self.last = Instant::now();
-        self.beats += 1;
-        self.write()?;
-        Ok(true)
-    }
-
-    /// Whether this is the latest claim, and still the one that was made.
-    fn is_held(&self) -> Result<bool, RunError> {
-        let next = self.path.with_file_name(format!("{}.{}", self.name, self.generation + 1));
-        if fs::symlink_metadata(&next).is_ok() {
-            return Ok(false);
-        }
-        match files::read_at_most(&self.path, limits::CLAIM) {
-            Ok(content) => Ok(String::from_utf8_lossy(&content).lines().nth(2) == Some(&self.nonce)),
-            Err(error) if error.is_absent() => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Lets go of it.
-    ///
-    /// # Errors
-    /// Where its file can't be removed.
-    pub fn give_back(self) -> Result<(), RunError> {
-        let working = self.path.parent().unwrap_or(Path::new(""));
-        if self.is_held()? {
-            // Those of earlier holders, who are gone, before the one that outranks them.
-            for (generation, path) in generations(working, &self.name)? {
-                if generation < self.generation {
-                    files::remove(&path)?;
-                }
-            }
-            files::remove(&self.path)?;
-            for path in left_half_made(working, &self.name, self.patience)? {
-                files::remove(&path)?;
-            }
-        }
-        tidy(working);
-        Ok(())
-    }
-}
-
 /// Where a run's files are now: at rest, or else where the latest attempt is; where it would rest if there are none.
 pub fn latest(run: &RunDirectory) -> RunDirectory {
     if run.path().is_dir() {
@@ -346,38 +237,6 @@ fn place(run: &RunDirectory) -> (PathBuf, String) {
     let parent = run.path().parent().unwrap_or(Path::new(""));
     let name = run.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
     (parent.join(WORKING), name)
-}
-
-/// The claims of a name, the latest last.
-fn generations(working: &Path, name: &str) -> Result<Vec<(u64, PathBuf)>, RunError> {
-    let entries = match fs::read_dir(working) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
-        entries => entries.map_err(RunError::io("read", working))?,
-    };
-    let generation = |entry: fs::DirEntry| {
-        let file = entry.file_name();
-        let generation = file.to_str()?.strip_prefix(name)?.strip_prefix('.')?.parse().ok()?;
-        Some((generation, entry.path()))
-    };
-    let mut found: Vec<(u64, PathBuf)> = entries.flatten().filter_map(generation).collect();
-    found.sort();
-    Ok(found)
-}
-
-/// Claims of a name that a process which is gone did not come to make.
-fn left_half_made(working: &Path, name: &str, patience: Duration) -> Result<Vec<PathBuf>, RunError> {
-    let is_one = |file: &std::ffi::OsStr| {
-        let nonce = file.to_str()?.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(layout::TEMPORARY)?;
-        (nonce.len() == NONCE).then_some(())
-    };
-    let is_old = |entry: &fs::DirEntry| {
-        let modified = entry.metadata().and_then(|found| found.modified()).ok();
-        modified.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > patience)
-    };
-    let entries = fs::read_dir(working).map_err(RunError::io("read", working))?.flatten();
-    let left =
-        entries.filter(|entry| is_one(&entry.file_name()).is_some() && (is_free(&entry.path()) || is_old(entry)));
-    Ok(left.map(|entry| entry.path()).collect())
 }
 
 /// The attempts at a run that are there, the latest last.
@@ -443,252 +302,10 @@ fn discard(attempt: &RunDirectory) {
     }
 }
 
-/// Removes the folder where nobody works any more.
-fn tidy(working: &Path) {
-    drop(fs::remove_dir(working));
-}
-
 /// Whether a rename was refused since there is something in its place.
 fn is_taken(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists)
 }
 
-/// Whether nobody has a lock on a claim that still stands, where there are locks. Who gives one back removes it before the lock
-/// goes, so that it stands with a free lock only where its holder is gone.
-fn is_free(path: &Path) -> bool {
-    let file = OpenOptions::new().read(true).write(true).open(path);
-    file.is_ok_and(|file| file.try_lock().is_ok() && names_it(path, &file))
-}
-
-/// Whether a path still leads to the file that was opened there.
-fn names_it(path: &Path, file: &File) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let both = fs::symlink_metadata(path).ok().zip(file.metadata().ok());
-        both.is_some_and(|(named, opened)| (named.dev(), named.ino()) == (opened.dev(), opened.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        path.exists()
-    }
-}
-
-/// Hex digits of a nonce.
-const NONCE: usize = 16;
-
-/// Random enough that no two claims anywhere have the same.
-fn nonce() -> String {
-    use std::hash::{BuildHasher, RandomState};
-    let number = RandomState::new().hash_one((std::process::id(), std::time::SystemTime::now(), host()));
-    format!("{number:016x}")
-}
-
-/// The name of this machine.
-fn host() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let name = name.or_else(|| std::env::var("HOSTNAME").ok()).or_else(|| std::env::var("COMPUTERNAME").ok());
-    name.map_or_else(|| "another machine".into(), |name| name.trim().into())
-}
-
-/// This machine since it was started; no other has the same. `None` where the system does not tell.
-fn boot() -> Option<String> {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim().to_string()).filter(|id| !id.is_empty())
-}
-
-/// Whether a file has a second name.
-fn has_two_names(file: &File) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        file.metadata().is_ok_and(|metadata| metadata.nlink() > 1)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        false
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::config::Config;
-
-    const SOON: Duration = Duration::from_millis(60);
-
-    fn config() -> Config {
-        Config::parse("name = \"h1\"\n[task]\nkind = \"registers\"\n", "test.toml").unwrap()
-    }
-
-    fn run_in(folder: &Path) -> RunDirectory {
-        RunDirectory::of(folder, &config())
-    }
-
-    #[track_caller]
-    fn mine(asked: Asked) -> Claim {
-        match asked {
-            Asked::Mine(claim) => claim,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn is_elsewhere(asked: &Asked) -> bool {
-        matches!(asked, Asked::Elsewhere { .. })
-    }
-
-    /// A claim whose holder can't be asked whether it lives: from another machine.
-    fn from_elsewhere(claim: &Claim) {
-        let text = fs::read_to_string(&claim.token.path).unwrap();
-        let lines: Vec<&str> = text.lines().collect();
-        let other = format!("process 1 on elsewhere\nanother boot\n{}\n{}\n", lines[2], lines[3]);
-        fs::write(&claim.token.path, other).unwrap();
-    }
-
-    /// What a worker would have written.
-    fn work(attempt: &RunDirectory, name: &str, content: &str) {
-        drop(attempt.create(&config()).unwrap());
-        fs::write(attempt.path().join(name), content).unwrap();
-    }
-
-    #[test]
-    fn one_holds_a_run_and_what_it_did_comes_to_rest() {
-        let folder = tempfile::tempdir().unwrap();
-        let run = run_in(folder.path());
-        let mut one = Claims::default();
-        let mut other = Claims::default();
-        let claim = mine(one.ask(&run).unwrap());
-        assert!(is_elsewhere(&other.ask(&run).unwrap()) && is_elsewhere(&one.ask(&run).unwrap()));
-        work(claim.attempt(), "notes", "half");
-        assert_eq!(latest(&run), *claim.attempt());
-        assert!(claim.rest().unwrap());
-        assert_eq!(fs::read_to_string(run.path().join("notes")).unwrap(), "half");
-        assert!(!folder.path().join(WORKING).exists());
-        // Gone on with from there.
-        let claim = mine(other.ask(&run).unwrap());
-        assert_eq!(fs::read_to_string(claim.attempt().path().join("notes")).unwrap(), "half");
-        assert!(!run.path().exists());
-    }
-
-    /// A process that is gone on this machine is known at once, where there are locks.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_holder_that_is_gone_is_known_by_its_lock() {
-        let folder = tempfile::tempdir().unwrap();
-        let run = run_in(folder.path());
-        let claim = mine(Claims::default().ask(&run).unwrap());
-        work(claim.attempt(), "notes", "half");
-        drop(claim); // as a kill would
-        let claim = mine(Claims::default().ask(&run).unwrap());
-        assert_eq!(claim.token.generation, 2);
-        assert_eq!(fs::read_to_string(claim.attempt().path().join("notes")).unwrap(), "half");
-        assert!(claim.rest().unwrap());
-        assert!(run.path().is_dir() && !folder.path().join(WORKING).exists());
-    }
-
-    /// One that was stopped for longer than its claim and continued: what it writes then reaches nobody.
-    #[test]
-    fn a_holder_that_wakes_up_too_late_does_no_harm() {
-        let folder = tempfile::tempdir().unwrap();
-        let run = run_in(folder.path());
-        let mut late = mine(Claims::new(SOON).ask(&run).unwrap());
-        work(late.attempt(), "notes", "late");
-        from_elsewhere(&late);
-        let mut claims = Claims::new(SOON);
-        assert!(is_elsewhere(&claims.ask(&run).unwrap()), "not judged by what was before it was looked at");
-        std::thread::sleep(2 * SOON);
-        let claim = mine(claims.ask(&run).unwrap());
-        assert_eq!(fs::read_to_string(claim.attempt().path().join("notes")).unwrap(), "late");
-        work(claim.attempt(), "notes", "mine");
-        // It goes on writing, and sees that its claim is another's.
-        work(late.attempt(), "notes", "too late");
-        assert!(!late.beat().unwrap());
-        assert!(!late.rest().unwrap());
-        assert!(claim.rest().unwrap());
-        assert_eq!(fs::read_to_string(run.path().join("notes")).unwrap(), "mine");
-        assert!(!folder.path().join(WORKING).exists());
-    }
-
-    /// The other order: the one that took over is done before the first one wakes up, and somebody asks again under the first
-    /// one's number.
-    #[test]
-    fn a_number_that_comes_again_is_not_taken_for_the_old_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let run = run_in(folder.path());
-        let mut late = mine(Claims::new(SOON).ask(&run).unwrap());
-        from_elsewhere(&late);
-        let mut claims = Claims::new(SOON);
-        assert!(is_elsewhere(&claims.ask(&run).unwrap()));
-        std::thread::sleep(2 * SOON);
-        let claim = mine(claims.ask(&run).unwrap());
-        work(claim.attempt(), "notes", "mine");
-        assert!(claim.rest().unwrap());
-        let again = mine(claims.ask(&run).unwrap());
-        assert_eq!((again.token.generation, late.token.generation), (1, 1));
-        assert!(!late.beat().unwrap() && !late.rest().unwrap());
-        assert!(again.rest().unwrap());
-        assert_eq!(fs::read_to_string(run.path().join("notes")).unwrap(), "mine");
-    }
-
-    #[test]
-    fn a_holder_that_beats_is_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let run = run_in(folder.path());
-        let mut claim = mine(Claims::new(SOON).ask(&run).unwrap());
-        let mut claims = Claims::new(SOON);
-        let until = Instant::now() + 8 * SOON;
-        while Instant::now() < until {
-            assert!(claim.beat().unwrap());
-            assert!(is_elsewhere(&claims.ask(&run).unwrap()));
-            std::thread::sleep(SOON / 12);
-        }
-    }
-
-    #[test]
-    fn what_is_no_run_is_not_moved() {
-        let folder = tempfile::tempdir().unwrap();
-        let run = run_in(folder.path());
-        fs::create_dir(run.path()).unwrap();
-        fs::write(run.path().join("mine.txt"), "x").unwrap();
-        assert!(matches!(Claims::default().ask(&run), Err(RunError::NotARun { .. })));
-        assert!(run.path().join("mine.txt").is_file());
-        // Nor one that somebody trains by hand at this moment.
-        fs::remove_dir_all(run.path()).unwrap();
-        let lock = run.create(&config()).unwrap();
-        assert!(is_elsewhere(&Claims::default().ask(&run).unwrap()));
-        drop(lock);
-        mine(Claims::default().ask(&run).unwrap());
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
-
-        /// Many at once on few names: never do two hold one.
-        #[test]
-        fn two_never_hold_one_name(threads in 2usize..6, names in 1usize..4) {
-            let folder = tempfile::tempdir().unwrap();
-            let held: Vec<std::sync::atomic::AtomicUsize> = (0..names).map(|_| 0.into()).collect();
-            std::thread::scope(|scope| {
-                for thread in 0..threads {
-                    let (folder, held) = (folder.path(), &held);
-                    scope.spawn(move || {
-                        let mut claims = Claims::default();
-                        for turn in 0..20 {
-                            let at = (thread + turn) % names;
-                            if let Some(token) = claims.token(folder, &format!("name{at}")).unwrap() {
-                                std::thread::yield_now();
-                                assert_eq!(held[at].fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
-                                held[at].fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
-                                token.give_back().unwrap();
-                            }
-                        }
-                    });
-                }
-            });
-        }
-    }
-}
+mod tests;

@@ -19,6 +19,7 @@ use crate::document::{self, Document};
 
 pub use crate::document::{ConfigError, Diagnostic, Excerpt, Problem, Shown};
 pub use backend::Backend;
+pub(crate) use resolve::is_experiment;
 pub use train::{SampleSizes, Schedule, ScheduleBy, TrainConfig, TrainConfigError};
 
 /// Everything that decides what a run computes.

@@ -46,10 +46,10 @@ use data::metrics::SplitMetric;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    config::Config,
+    config::{self, Config},
     document::{self, ConfigError},
     error::RunError,
-    files,
+    files, limits,
 };
 
 pub use plan::Check;
@@ -317,6 +317,12 @@ impl Experiment {
     pub fn folder(&self, out: &Path) -> PathBuf {
         out.join(&self.name)
     }
+}
+
+/// Whether a file is an experiment's rather than a config's; `None` where it can't be read.
+pub fn is_one(path: &Path) -> Option<bool> {
+    let text = files::read_at_most(path, limits::CONFIG).ok()?;
+    Some(config::is_experiment(&String::from_utf8_lossy(&text)))
 }
 
 /// The number that a resolved config has at a key such as `model.heads`, defaults that follow from others included.

@@ -56,7 +56,7 @@ mod origin;
 pub mod records;
 pub mod registration;
 mod sealed;
-mod seen;
+pub mod seen;
 mod sizes;
 pub mod snapshots;
 pub mod summary;

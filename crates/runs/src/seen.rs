@@ -1,7 +1,5 @@
 //! How much of the test set a run reads in training too, where that matters.
 
-use std::fmt;
-
 use data::{Overlap, Split, overlap};
 use serde::{Deserialize, Serialize};
 
@@ -20,12 +18,17 @@ pub fn seen_in_training(config: &Config) -> Option<Overlap> {
     (found.share() >= NOTABLE).then_some(found)
 }
 
+/// What is said of them, in a sentence without its full stop.
+pub fn told(overlap: &Overlap) -> String {
+    format!("{overlap}: a score on them may be memory")
+}
+
 /// Test samples that some arms of an experiment read in training too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeenInTraining {
     /// The arms that it is about; in the experiment's order.
     pub arms: Vec<String>,
-    /// How many, and of how many.
+    /// See [`told`].
     pub words: String,
     /// Of the test set, 0 to 1.
     pub share: f64,
@@ -45,14 +48,8 @@ impl SeenInTraining {
         }
         let of_group = |(config, arms): (&Config, Vec<String>)| {
             let found = seen_in_training(config)?;
-            Some(Self { arms, words: found.to_string(), share: found.share() })
+            Some(Self { arms, words: told(&found), share: found.share() })
         };
         groups.into_iter().filter_map(of_group).collect()
-    }
-}
-
-impl fmt::Display for SeenInTraining {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: a score on them may be memory", self.words)
     }
 }

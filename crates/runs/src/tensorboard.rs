@@ -5,7 +5,7 @@
 //! the lines, so that a file tells by itself what it holds already, and a run that was gone on with has no step twice.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::Write,
     path::{Path, PathBuf},
 };
@@ -30,36 +30,62 @@ const FILE: &str = layout::EVENTS;
 /// Samples whose maps are drawn.
 const SAMPLES: usize = 1;
 
-/// Brings the event file in the run's directory up to its metrics. Lines that it holds are not written again.
-///
-/// # Errors
-/// Where a file can't be read or written.
-pub fn follow(directory: &RunDirectory) -> Result<(), RunError> {
-    let folder = directory.path().join(FOLDER);
-    files::refuse_link(&folder)?;
-    fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
-    let path = folder.join(FILE);
-    files::refuse_link(&path)?;
-    let metrics = read_metrics(&directory.metrics_path())?;
-    let present = match files::read_at_most(&path, limits::EVENTS) {
-        Ok(bytes) => whole(&bytes),
-        Err(error) if error.is_absent() => Present::default(),
-        Err(error) => return Err(error),
-    };
-    let mut bytes = vec![];
-    if present.bytes == 0 {
-        bytes.extend(record(&header(now())));
-    }
-    for line in metrics.iter().skip(present.lines) {
-        bytes.extend(record(&scalars(line, now())));
-    }
-    let io = || RunError::io("write", &path);
-    let mut file = fs::OpenOptions::new().create(true).append(true).open(&path).map_err(io())?;
-    // A record that a kill has cut off.
-    if file.metadata().map_err(io())?.len() > present.bytes {
+/// The event file of a run that trains, which gets every metric line as it comes.
+#[derive(Debug)]
+pub struct EventLog {
+    path: PathBuf,
+    file: File,
+    /// Metric lines that the file holds.
+    held: usize,
+    /// Those that came by, of which the first ones are held already.
+    seen: usize,
+}
+
+impl EventLog {
+    /// Opens the event file in a run's directory, or begins it, and brings it up to the metrics that there are.
+    ///
+    /// # Errors
+    /// Where a file can't be read or written.
+    pub fn open(directory: &RunDirectory) -> Result<Self, RunError> {
+        let folder = directory.path().join(FOLDER);
+        files::refuse_link(&folder)?;
+        fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
+        let path = folder.join(FILE);
+        files::refuse_link(&path)?;
+        let present = match files::read_at_most(&path, limits::EVENTS) {
+            // An export of the run as it was then begins otherwise, and holds more than its lines.
+            Ok(bytes) if bytes.get(12 + 9..).is_some_and(|behind| behind.starts_with(&by(LOG))) => whole(&bytes),
+            Ok(_) => Present::default(),
+            Err(error) if error.is_absent() => Present::default(),
+            Err(error) => return Err(error),
+        };
+        let io = || RunError::io("write", &path);
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&path).map_err(io())?;
+        // A record that a kill has cut off goes.
         file.set_len(present.bytes).map_err(io())?;
+        if present.bytes == 0 {
+            file.write_all(&record(&header(now(), LOG))).map_err(io())?;
+        }
+        let mut log = Self { path, file, held: present.lines, seen: 0 };
+        let metrics = match read_metrics(&directory.metrics_path()) {
+            Err(error) if error.is_absent() => vec![],
+            metrics => metrics?,
+        };
+        metrics.iter().try_for_each(|line| log.append(line))?;
+        Ok(log)
     }
-    file.write_all(&bytes).map_err(io())
+
+    /// A line of the metrics, unless it is held already: a run that was gone on with writes the same lines again.
+    ///
+    /// # Errors
+    /// Where it can't be written.
+    pub fn append(&mut self, line: &MetricLine) -> Result<(), RunError> {
+        self.seen += 1;
+        if self.seen <= self.held {
+            return Ok(());
+        }
+        self.file.write_all(&record(&scalars(line, now()))).map_err(RunError::io("write", &self.path))
+    }
 }
 
 /// Everything of a run as an event file in `folder`, which is made; the path of the file. `heads` is the analysis of its heads, if
@@ -87,7 +113,7 @@ pub fn export(run: &OpenRun, heads: Option<&HeadAnalysis>, folder: &Path) -> Res
         began + second_before + (line.seconds - second_before) * share
     };
 
-    let mut bytes = record(&header(began));
+    let mut bytes = record(&header(began, EXPORT));
     bytes.extend(record(&settings(run, began)));
     for line in &metrics {
         bytes.extend(record(&scalars(line, at(line.step))));
@@ -136,11 +162,19 @@ fn now() -> f64 {
 
 // ---- Events ------------------------------------------------------------------------------------------------------------
 
-/// The first event of a file: its version.
-fn header(time: f64) -> Vec<u8> {
-    let mut bytes = double(1, time);
-    bytes.extend(text(3, "brain.Event:2"));
-    bytes
+/// Who wrote a file: a run as it trained, line by line.
+const LOG: &str = "headcount, as it trained";
+/// Or the export of what there was.
+const EXPORT: &str = "headcount export";
+
+/// The first event of a file: its version, and who wrote it.
+fn header(time: f64, writer: &str) -> Vec<u8> {
+    [double(1, time), by(writer)].concat()
+}
+
+/// The first event behind its time, which takes nine bytes.
+fn by(writer: &str) -> Vec<u8> {
+    [text(3, "brain.Event:2"), message(10, &text(1, writer))].concat()
 }
 
 /// An event with values of a summary.

@@ -1,12 +1,10 @@
 //! A whole decoder against `decoder` in `scripts/attention_fixtures.py`: plain PyTorch, written from the documented
 //! names and shapes of the parameters.
 
-use std::collections::BTreeSet;
-
 use architecture::{Dims, Init, Merge, ModelConfig, Norm, Positions};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use headcount_model::dropout::{Dropout, DropoutSite};
-use headcount_model::parameters::{self, flat_gradients, from_host, to_host};
+use headcount_model::parameters::{self, from_host, to_host};
 use headcount_model::{Call, CallError, Decoder, Gating};
 use kernels::{MaskError, cross_entropy};
 
@@ -65,16 +63,7 @@ fn logits_loss_maps_and_gradients_agree_with_pytorch(backend: &Backend) {
         let loss = cross_entropy(logits, targets.clone()).mean();
         worst.compare(&format!("{variant}/loss"), loss.clone(), fixture.get(&format!("{variant}/loss")));
 
-        let mut gradients = loss.backward();
-        let mut compared = BTreeSet::new();
-        for (place, gradient) in parameters::of(&model).into_iter().zip(flat_gradients(&model, &mut gradients)) {
-            let what = format!("{variant}/gradient.{}", place.path);
-            assert_eq!(place.shape, fixture.get(&what).shape, "{what}");
-            worst.compare_values(&what, &values(gradient), &fixture.get(&what).values);
-            compared.insert(place.path);
-        }
-        let made = fixture.names_under(&format!("{variant}/gradient."));
-        assert_eq!(made.into_iter().collect::<BTreeSet<_>>(), compared, "{variant}: every gradient is compared");
+        worst.compare_gradients(variant, &model, loss, &fixture);
     }
 }
 

@@ -80,16 +80,7 @@ fn logits_loss_maps_and_gradients_agree_with_pytorch(backend: &Backend) {
         let loss = cross_entropy(logits, targets.clone()).mean();
         worst.compare(&format!("{variant}/loss"), loss.clone(), fixture.get(&format!("{variant}/loss")));
 
-        let mut gradients = loss.backward();
-        let mut compared = BTreeSet::new();
-        for (place, gradient) in parameters::of(&model).into_iter().zip(flat_gradients(&model, &mut gradients)) {
-            let what = format!("{variant}/gradient.{}", place.path);
-            assert_eq!(place.shape, fixture.get(&what).shape, "{what}");
-            worst.compare_values(&what, &values(gradient), &fixture.get(&what).values);
-            compared.insert(place.path);
-        }
-        let made = fixture.names_under(&format!("{variant}/gradient."));
-        assert_eq!(made.into_iter().collect::<BTreeSet<_>>(), compared, "{variant}: every gradient is compared");
+        worst.compare_gradients(variant, &model, loss, &fixture);
     }
 }
 

@@ -1,8 +1,6 @@
 //! Models that read and say numbers, post-norm, norms of length and read-outs, against `number_model` in
 //! `scripts/attention_fixtures.py`; and what they refuse.
 
-use std::collections::BTreeSet;
-
 use architecture::{Dims, MlpActivation, ModelConfig, Norm, NormKind, Positions};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use headcount_model::parameters::{self, flat_gradients, from_host};
@@ -90,16 +88,7 @@ fn numbers_loss_maps_and_gradients_agree_with_pytorch(backend: &Backend) {
         let loss = (error.clone() * error).mean();
         worst.compare(&format!("{variant}/loss"), loss.clone(), fixture.get(&format!("{variant}/loss")));
 
-        let mut gradients = loss.backward();
-        let mut compared = BTreeSet::new();
-        for (place, gradient) in parameters::of(&model).into_iter().zip(flat_gradients(&model, &mut gradients)) {
-            let what = format!("{variant}/gradient.{}", place.path);
-            assert_eq!(place.shape, fixture.get(&what).shape, "{what}");
-            worst.compare_values(&what, &values(gradient), &fixture.get(&what).values);
-            compared.insert(place.path);
-        }
-        let made = fixture.names_under(&format!("{variant}/gradient."));
-        assert_eq!(made.into_iter().collect::<BTreeSet<_>>(), compared, "{variant}: every gradient is compared");
+        worst.compare_gradients(variant, &model, loss, &fixture);
     }
 }
 

@@ -1,11 +1,12 @@
 //! Backends, fixtures and comparisons.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use architecture::{AttentionConfig, HostTensor, ModelConfig, Positions};
 use burn::tensor::{Device, DeviceType, Int, Tensor, TensorData};
-use headcount_model::Attention;
+use headcount_model::parameters::{self, flat_gradients};
+use headcount_model::{Attention, Decoder};
 use safetensors::{Dtype, SafeTensors};
 
 /// A backend under test.
@@ -128,6 +129,20 @@ impl Worst {
     pub fn compare<const N: usize>(&mut self, what: &str, got: Tensor<N>, expected: &HostTensor) {
         assert_eq!(got.dims().to_vec(), expected.shape, "{}: {what}", self.name);
         self.compare_values(what, &values(got), &expected.values);
+    }
+
+    /// Compares the gradient of `loss` in every parameter of `model` with those that the fixture has of `variant`.
+    pub fn compare_gradients(&mut self, variant: &str, model: &Decoder, loss: Tensor<1>, fixture: &Fixture) {
+        let mut gradients = loss.backward();
+        let mut compared = BTreeSet::new();
+        for (place, gradient) in parameters::of(model).into_iter().zip(flat_gradients(model, &mut gradients)) {
+            let what = format!("{variant}/gradient.{}", place.path);
+            assert_eq!(place.shape, fixture.get(&what).shape, "{what}");
+            self.compare_values(&what, &values(gradient), &fixture.get(&what).values);
+            compared.insert(place.path);
+        }
+        let made = fixture.names_under(&format!("{variant}/gradient."));
+        assert_eq!(made.into_iter().collect::<BTreeSet<_>>(), compared, "{variant}: every gradient is compared");
     }
 
     /// Compares values.

@@ -40,6 +40,12 @@ const EXPERIMENT_KEYS: [&str; 15] = [
 ];
 const ROOT_KEYS: [&str; 6] = ["name", "seed", "backend", "task", "model", "train"];
 
+/// Whether a text is an experiment's rather than a config's, by the keys at its top.
+pub(crate) fn is_experiment(text: &str) -> bool {
+    let table = text.parse::<toml::Table>();
+    table.is_ok_and(|table| table.keys().any(|key| EXPERIMENT_KEYS.contains(&key.as_str())))
+}
+
 /// Reads and checks everything.
 pub(crate) fn resolve(document: Document<'_>) -> Result<Config, ConfigError> {
     let table = document.tree()?;

@@ -78,7 +78,7 @@ pub struct TrainConfig {
     /// in the same order from other first weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weights_offset: Option<u64>,
-    /// Keeps an event file for TensorBoard in the run's `tensorboard/`, up to date at every evaluation; false unless set.
+    /// Keeps an event file for TensorBoard in the run's `tensorboard/`, a line for each of the metrics; false unless set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tensorboard: Option<bool>,
 }

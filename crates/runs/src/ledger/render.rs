@@ -131,7 +131,8 @@ impl Ledger {
     /// With the arms that it is about, where it is not about all.
     fn told(&self, seen: &SeenInTraining) -> String {
         let arms: Vec<&str> = seen.arms.iter().map(String::as_str).collect();
-        if arms.len() < self.arms.len() { format!("in {}: {seen}", names(&arms)) } else { seen.to_string() }
+        let words = &seen.words;
+        if arms.len() < self.arms.len() { format!("in {}: {words}", names(&arms)) } else { words.clone() }
     }
 }
 

@@ -5,7 +5,6 @@ pub mod values;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -26,9 +25,7 @@ use crate::screen::output::{lose, print, shown, taken, tell};
     after_help = format!(
         "{}\n\n\
         Examples:\n  \
-        trainer --config h8                                 train 8 heads, 15 seconds\n  \
-        trainer compare h1-vs-h8                            one head against eight, 2 minutes\n  \
-        trainer report runs/h1-vs-h8 --open                 the same as a page\n  \
+        {FIRST}\n  \
         trainer --config configs/h8.toml --set model.heads=2 --seed 1\n  \
         trainer --config configs/h8.toml --dry-run          what it would cost\n  \
         trainer tasks registers --show 3                    look at samples",
@@ -78,16 +75,19 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// What to begin with, for who gives no argument.
+/// What to begin with.
+const FIRST: &str = "trainer --config h8                                 train 8 heads, 15 seconds\n  \
+     trainer compare h1-vs-h8                            one head against eight, 2 minutes\n  \
+     trainer report runs/h1-vs-h8 --open                 the same as a page";
+
+/// The same for who gives no argument.
 fn first_steps() -> String {
-    "How many attention heads does a task need? Train matched arms and see.\n\n  \
-     trainer --config h8                      train 8 heads, 15 seconds\n  \
-     trainer compare h1-vs-h8                 one head against eight, 2 minutes\n  \
-     trainer report runs/h1-vs-h8 --open      what came of it, as a page\n  \
-     trainer tasks                            what there is to learn\n  \
-     trainer --help                           everything else\n\n\
-     Next: trainer --config h8"
-        .into()
+    format!(
+        "How many attention heads does a task need? Train matched arms and see.\n\n  {FIRST}\n  \
+         trainer tasks                                       what there is to learn\n  \
+         trainer --help                                      everything else\n\n\
+         Next: trainer --config h8"
+    )
 }
 
 /// A file alone means what is done with such a file: a config is trained, an experiment compared.
@@ -96,12 +96,7 @@ fn meant(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if first.extension().is_none_or(|extension| extension != "toml") {
         return arguments;
     }
-    let kind = match fs::read_to_string(&first) {
-        Ok(text) => names::kind_of(&text),
-        Err(_) if first.starts_with("experiments") => names::Kind::Experiment,
-        Err(_) => names::Kind::Config,
-    };
-    let word = match kind {
+    let word = match names::kind_of(&first) {
         names::Kind::Config => "--config",
         names::Kind::Experiment => "compare",
     };

@@ -77,20 +77,10 @@ fn lay_out() -> Result<PathBuf, Failure> {
     Ok(root)
 }
 
-/// The names of the program's own files of a kind, such as `h8`.
-pub fn known(kind: Kind) -> Vec<String> {
-    let of_kind =
-        embedded::FILES.iter().map(|(path, _)| Path::new(path)).filter(|path| path.starts_with(kind.folder()));
-    of_kind.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect()
-}
-
-/// What a TOML file is, by the words that only one of the two has.
-pub fn kind_of(text: &str) -> Kind {
-    let is_of_experiment = |line: &str| {
-        let line = line.trim_start();
-        ["[arms", "[grid", "baseline", "[metric"].iter().any(|start| line.starts_with(start))
-    };
-    if text.lines().any(is_of_experiment) { Kind::Experiment } else { Kind::Config }
+/// What a TOML file is; of one that can't be read its folder tells.
+pub fn kind_of(path: &Path) -> Kind {
+    let is_experiment = runs::experiment::is_one(path).unwrap_or_else(|| path.starts_with(Kind::Experiment.folder()));
+    if is_experiment { Kind::Experiment } else { Kind::Config }
 }
 
 /// The run directory that is meant by `given`: that folder, else the only one below `runs/` that begins so, such as `h8`.
@@ -154,7 +144,7 @@ mod tests {
         let root = lay_out().unwrap();
         for (path, text) in embedded::FILES {
             let kind = if path.starts_with("configs") { Kind::Config } else { Kind::Experiment };
-            assert_eq!(kind_of(text), kind, "{path}");
+            assert_eq!(kind_of(&root.join(path)), kind, "{path}");
             match kind {
                 Kind::Config => drop(runs::Config::load(&root.join(path), &[]).unwrap()),
                 // A text that is fetched first is not in the program, and its absence is told as such.
@@ -167,8 +157,7 @@ mod tests {
                 },
             }
         }
-        assert!(known(Kind::Config).contains(&"h8".to_string()));
-        assert!(known(Kind::Experiment).contains(&"h1-vs-h8".to_string()));
+        assert!(own(Kind::Experiment, Path::new("h1-vs-h8.toml")).is_some());
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub fn run(config: &Config, directory: &RunDirectory, device: &Device, threads: 
         None => print("Memory: this system doesn't tell"),
     }
     if let Some(seen) = runs::seen_in_training(config) {
-        warn(format!("{seen}: a score on them may be memory"));
+        warn(runs::seen::told(&seen));
     }
     print(format!("Output: {}", directory.path().display()));
     Ok(Success::Done)

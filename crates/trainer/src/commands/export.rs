@@ -12,7 +12,7 @@ use model::{Call, Decoder, parameters};
 use runs::{Backend, Config, OpenRun, Tensors};
 
 use super::files::{best_checkpoint, latest_checkpoint, open_run, write_output};
-use super::trajectory;
+use super::{batch_tensors, trajectory};
 use crate::machine::backend;
 use crate::machine::exit::{Failure, Success};
 use crate::screen::output::print;
@@ -107,39 +107,19 @@ fn default_output(arguments: &ExportArguments, step: u64) -> PathBuf {
     arguments.run.join(format!("step-{step}.safetensors"))
 }
 
-/// `example.tokens` `[B, L]` or `example.numbers` `[B, L, I]`, where samples have padding `example.padding` `[B, L]`, in sequence-to-sequence tasks `example.source` and `example.source_padding` (1 = padding), both
-/// `[B, Ls]`, and the model's `example.logits` `[B, L, outputs]`.
+/// `example.` with what [`batch_tensors::read`] has of some samples, and the model's `example.logits` `[B, L, outputs]`.
 fn example(config: &Config, model: &Decoder, device: &Device) -> Result<Tensors, Failure> {
     let split = Split::Validation;
     let generator = Generator::new(&config.task.task, split, split.data_seed(config.seed));
     let batch = generator.batch(&(0..EXAMPLES).collect::<Vec<_>>());
-    let shape = [batch.batch, batch.len];
     let source = DeviceSource::new(&batch, device);
-    // Beside a source, a causal decoder reads nothing of its padding, which comes last.
-    let padding = (source.is_none() && batch.padding.contains(&true)).then_some(&*batch.padding);
-    let call = Call { source: source.as_ref().map(DeviceSource::call), padding, ..Default::default() };
+    let source = source.as_ref().map(DeviceSource::call);
+    let call = Call { source, padding: batch.padding_told(), ..Default::default() };
     let logits = model.forward(input(&batch, device), call).map_err(Failure::failed)?.logits;
     let logits = HostTensor {
-        shape: vec![shape[0], shape[1], config.dims().outputs],
+        shape: vec![batch.batch, batch.len, config.dims().outputs],
         values: parameters::host_values(logits.flatten(0, 1)),
     };
-    let numbers = |shape: [usize; 2], values: Vec<f32>| HostTensor { shape: shape.to_vec(), values };
-    let as_numbers = |tokens: &[i32]| tokens.iter().map(|&token| token as f32).collect::<Vec<f32>>();
-    let as_flags = |padding: &[bool]| padding.iter().map(|&padded| f32::from(u8::from(padded))).collect::<Vec<f32>>();
-    let read = match batch.numbers.as_ref().map(|numbers| &numbers.inputs).filter(|inputs| !inputs.is_empty()) {
-        Some(inputs) => {
-            let shape = vec![shape[0], shape[1], config.dims().inputs];
-            ("numbers", HostTensor { shape, values: inputs.clone() })
-        }
-        None => ("tokens", numbers(shape, as_numbers(&batch.tokens))),
-    };
-    let mut example = vec![read, ("logits", logits)];
-    example.extend(padding.map(|padding| ("padding", numbers(shape, as_flags(padding)))));
-    if let Some(source) = &batch.source {
-        let shape = [batch.batch, source.len];
-        let padding = as_flags(&source.padding);
-        example.push(("source", numbers(shape, as_numbers(&source.tokens))));
-        example.push(("source_padding", numbers(shape, padding)));
-    }
-    Ok(example.into_iter().map(|(name, tensor)| (format!("example.{name}"), tensor)).collect())
+    let example = batch_tensors::read(&batch).into_iter().chain([("logits", logits)]);
+    Ok(example.map(|(name, tensor)| (format!("example.{name}"), tensor)).collect())
 }

@@ -1,5 +1,6 @@
 //! What each command takes, and what it does.
 
+mod batch_tensors;
 mod bench;
 mod compare;
 mod doctor;

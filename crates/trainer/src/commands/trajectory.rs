@@ -1,11 +1,11 @@
 //! What another program needs to go on training from a checkpoint as this one did: moments, samples in their order, learning rates,
 //! and what came of it.
 
-use architecture::HostTensor;
 use data::{Generator, Split, TrainingOrder};
 use runs::{Checkpoint, MetricLine, OpenRun, Tensors};
 use serde::Serialize;
 
+use super::batch_tensors;
 use crate::machine::exit::Failure;
 use crate::training::arm::Arm;
 use crate::training::schedule::learning_rate;
@@ -26,10 +26,7 @@ struct Step {
 /// | tensor | shape |
 /// |---|---|
 /// | `optimiser.<parameter>.first_moment`, `.second_moment` | the parameter's |
-/// | `training.<n>.tokens` or `.numbers`, n from 0 | `[B, L]`, `[B, L, I]` |
-/// | `training.<n>.targets`, where classes are said | `[B, L]`, -100 where not scored |
-/// | `training.<n>.wanted`, `.scored`, where numbers are | `[B, L, O]`, `[B, L]` |
-/// | `training.<n>.padding`, `.source`, `.source_padding`, where there are any | `[B, L]`, `[B, Ls]`, `[B, Ls]` |
+/// | `training.<n>.<name>`, n from 0 | [`batch_tensors::read`], [`batch_tensors::asked`] |
 ///
 /// The metadata `steps` is a JSON list: step, learning rate, loss and gradient norm of each, as the run logged them.
 ///
@@ -64,40 +61,11 @@ pub fn after(run: &OpenRun, checkpoint: &Checkpoint, steps: u64) -> Result<(Tens
             )));
         };
         let batch = generator.batch(&order.indices(step - 1, 0, 1, settings.batch_size as u64));
-        tensors.extend(of_batch(&batch).into_iter().map(|(name, tensor)| (format!("training.{n}.{name}"), tensor)));
+        let all = [batch_tensors::read(&batch), batch_tensors::asked(&batch)].concat();
+        tensors.extend(all.into_iter().map(|(name, tensor)| (format!("training.{n}.{name}"), tensor)));
         let lr = learning_rate(settings, arm.steps_per_pass(), step);
         told.push(Step { step, lr, loss: line.scores.goal(), grad_norm: line.grad_norm.unwrap_or(f64::NAN) });
     }
     // Numbers alone: nothing that JSON lacks but NaN, which becomes null.
     Ok((tensors, serde_json::to_string(&told).unwrap_or_default()))
-}
-
-fn of_batch(batch: &data::Batch) -> Vec<(&'static str, HostTensor)> {
-    let (b, l) = (batch.batch, batch.len);
-    let flags = |flags: &[bool]| flags.iter().map(|&flag| f32::from(u8::from(flag))).collect::<Vec<f32>>();
-    let ints = |ints: &[i32]| ints.iter().map(|&int| int as f32).collect::<Vec<f32>>();
-    let table = |values: Vec<f32>, len: usize| HostTensor { shape: vec![b, len], values };
-    let wide =
-        |values: &[f32]| HostTensor { shape: vec![b, l, values.len() / (b * l).max(1)], values: values.to_vec() };
-    let mut all = vec![];
-    let numbers = batch.numbers.as_ref();
-    match numbers.filter(|numbers| !numbers.inputs.is_empty()) {
-        Some(numbers) => all.push(("numbers", wide(&numbers.inputs))),
-        None => all.push(("tokens", table(ints(&batch.tokens), l))),
-    }
-    match numbers.filter(|numbers| !numbers.targets.is_empty()) {
-        Some(numbers) => {
-            all.extend([("wanted", wide(&numbers.targets)), ("scored", table(flags(&numbers.scored), l))]);
-        }
-        None => all.push(("targets", table(ints(&batch.targets), l))),
-    }
-    match &batch.source {
-        Some(source) => all.extend([
-            ("source", table(ints(&source.tokens), source.len)),
-            ("source_padding", table(flags(&source.padding), source.len)),
-        ]),
-        None if batch.padding.contains(&true) => all.push(("padding", table(flags(&batch.padding), l))),
-        None => {}
-    }
-    all
 }

@@ -78,7 +78,7 @@ struct Asked {
 impl Asked {
     /// `None` where classes are asked for.
     fn of(batch: &data::Batch) -> Option<Self> {
-        let numbers = batch.numbers.as_ref().filter(|numbers| !numbers.targets.is_empty())?;
+        let numbers = batch.numbers_asked()?;
         let width = numbers.targets.len() / numbers.scored.len().max(1);
         let rows = || numbers.targets.chunks(width).zip(&numbers.scored).filter(|(_, scored)| **scored);
         let count = rows().count().max(1) as f64;

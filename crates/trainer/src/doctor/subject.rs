@@ -49,10 +49,9 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// A batch with the padding that training tells the model of: none beside a source, where it comes last and a causal decoder reads
-    /// nothing of it.
+    /// A batch with the padding that training tells the model of.
     pub fn new(batch: data::Batch) -> Self {
-        let padding = (batch.source.is_none() && batch.padding.contains(&true)).then(|| batch.padding.clone());
+        let padding = batch.padding_told().map(<[bool]>::to_vec);
         Self { batch, padding }
     }
 }
@@ -297,7 +296,7 @@ pub fn set_dropout(model: &mut ModelConfig, probability: f64) {
 /// The loss of each scored position, of classes in nats, of numbers the mean squared error, on the host in f64. `logits` `[B·L, outputs]`.
 pub fn losses(logits: &HostTensor, batch: &data::Batch) -> Vec<f64> {
     let classes = logits.shape[1];
-    if let Some(numbers) = batch.numbers.as_ref().filter(|numbers| !numbers.targets.is_empty()) {
+    if let Some(numbers) = batch.numbers_asked() {
         let rows = logits.values.chunks(classes).zip(numbers.targets.chunks(classes)).zip(&numbers.scored);
         let squared = |(&said, &right): (&f32, &f32)| (f64::from(said) - f64::from(right)).powi(2);
         let mean = |(said, right): (&[f32], &[f32])| said.iter().zip(right).map(squared).sum::<f64>() / classes as f64;

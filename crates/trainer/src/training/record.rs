@@ -1,9 +1,10 @@
-//! What a run writes on its way: its two logs and its checkpoints.
+//! What a run writes on its way: its logs and its checkpoints.
 
 use std::time::Instant;
 
 use data::metrics::Scores;
 use model::{Decoder, parameters};
+use runs::tensorboard::EventLog;
 use runs::{
     Best, Checkpoint, MetricLine, MetricsLog, Origin, RunDirectory, RunError, TimingLine, TimingLog, TrainConfig,
 };
@@ -48,10 +49,12 @@ impl Saver<'_> {
     }
 }
 
-/// The two logs of a run, and the clock of the second.
+/// The two logs of a run, the clock of the second, and what follows the first for TensorBoard.
 pub(super) struct Logs {
     metrics: MetricsLog,
     timing: TimingLog,
+    /// For TensorBoard, where that is wanted.
+    events: Option<EventLog>,
     /// [`Origin::id`].
     run: String,
     /// Seconds that earlier calls took.
@@ -62,8 +65,15 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    /// Opens both so that they go on after `step`, by which `tokens` had been read, or anew.
-    pub fn open(directory: &RunDirectory, origin: &Origin, step: Option<u64>, tokens: u64) -> Result<Self, RunError> {
+    /// Opens both so that they go on after `step`, by which `tokens` had been read, or anew; with `events` an event file for
+    /// TensorBoard, too.
+    pub fn open(
+        directory: &RunDirectory,
+        origin: &Origin,
+        step: Option<u64>,
+        tokens: u64,
+        events: bool,
+    ) -> Result<Self, RunError> {
         let (metrics, timing) = directory.logs_after(step)?;
         let seconds_before = match step {
             Some(_) => {
@@ -72,12 +82,15 @@ impl Logs {
             }
             None => 0.0,
         };
+        let events = if events { Some(EventLog::open(directory)?) } else { None };
         let run = origin.id();
-        Ok(Self { metrics, timing, run, seconds_before, started: Instant::now(), last: (seconds_before, tokens) })
+        let (started, last) = (Instant::now(), (seconds_before, tokens));
+        Ok(Self { metrics, timing, events, run, seconds_before, started, last })
     }
 
     pub fn metric(&mut self, metric: &MetricLine) -> Result<(), RunError> {
-        self.metrics.append(metric)
+        self.metrics.append(metric)?;
+        self.events.as_mut().map_or(Ok(()), |events| events.append(metric))
     }
 
     /// The clock at `step`, unless that is there already.

@@ -115,8 +115,8 @@ fn run(
     let mut score = latest.as_ref().and_then(|checkpoint| checkpoint.validation);
     let mut best = latest.as_ref().and_then(|checkpoint| checkpoint.best);
     let metrics_then = latest.as_ref().map(|checkpoint| checkpoint.metrics.clone());
-    let mut log =
-        Logs::open(directory, &origin, latest.map(|checkpoint| checkpoint.step), arm.tokens_after(first_step))?;
+    let (done, tokens) = (latest.map(|checkpoint| checkpoint.step), arm.tokens_after(first_step));
+    let mut log = Logs::open(directory, &origin, done, tokens, settings.tensorboard == Some(true))?;
     if metrics_then.is_some_and(|then| directory.metrics_hash().is_ok_and(|now| now != then)) {
         return Err(TrainingError::MetricsChanged { path: directory.metrics_path(), step: first_step });
     }
@@ -188,10 +188,6 @@ fn run(
             observer.validated(step, &scores);
             log.metric(&metric(step, Split::Validation, scores, arm.tokens_after(step)))?;
             log.timing(step, arm.tokens_after(step))?;
-            if settings.tensorboard == Some(true) {
-                log.sync()?;
-                runs::tensorboard::follow(directory)?;
-            }
             // What an update broke shows in the next step's loss, but after the last one only here.
             diverged = !tally.mean_loss().is_finite();
             if !diverged {

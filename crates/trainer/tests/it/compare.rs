@@ -25,7 +25,8 @@ config = "small.toml"
 "model.heads" = [1, 2]
 "#;
 
-fn with(experiment: &str) -> Workplace {
+/// A workplace with `test.toml` and the config that it is based on.
+pub fn with(experiment: &str) -> Workplace {
     let place = Workplace::new();
     place.file("small.toml", SMALL);
     place.file("test.toml", experiment);

@@ -32,3 +32,4 @@ mod sharing;
 #[cfg(unix)]
 mod signals;
 mod support;
+mod tensorboard;

@@ -134,7 +134,11 @@ impl Claims {
 
     fn try_to_take(&mut self, working: &Path, name: &str) -> Result<Taken, RunError> {
         files::check_folder(working)?;
-        fs::create_dir_all(working).map_err(RunError::io("create", working))?;
+        match fs::create_dir_all(working) {
+            // It was there, and may have been tidied up since: what follows finds out.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            created => created.map_err(RunError::io("create", working))?,
+        }
         let generation = match generations(working, name)?.pop() {
             None => 1,
             Some((generation, path)) => match self.holder(&path, working, name)? {

@@ -111,7 +111,7 @@ fn shared_options(arguments: &SlurmArguments) -> Vec<String> {
 /// The command that makes the report.
 fn report(arguments: &SlurmArguments, folder: &Path) -> Result<String, Failure> {
     let words = [arguments.program.display().to_string(), "report".into(), folder.display().to_string()];
-    Ok(words.iter().map(|word| quoted(word)).collect::<Result<Vec<_>, _>>()?.join(" "))
+    command_line(&words)
 }
 
 /// The whole script.
@@ -146,7 +146,7 @@ fn script(arguments: &SlurmArguments, experiment: &Experiment, folder: &Path) ->
     words.extend(own.backend.iter().flat_map(|backend| ["--backend".to_string(), backend.to_string()]));
     words.extend(["--jobs".into(), jobs.to_string(), "--threads".into(), threads.to_string()]);
     words.extend(["--patience".into(), own.patience.to_string()]);
-    let command = words.iter().map(|word| quoted(word)).collect::<Result<Vec<_>, _>>()?.join(" ");
+    let command = command_line(&words)?;
 
     Ok(format!(
         r#"#!/usr/bin/env bash
@@ -170,6 +170,11 @@ exit "$code"
 "#,
         options = lines?.join("\n"),
     ))
+}
+
+/// A shell's command line of these words.
+fn command_line(words: &[String]) -> Result<String, Failure> {
+    Ok(words.iter().map(|word| quoted(word)).collect::<Result<Vec<_>, _>>()?.join(" "))
 }
 
 /// A word of a shell's command line.
